@@ -24,4 +24,4 @@ fi
 
 # RANK_SIZE is -n, or the number of --devices, else one for each device that is found.
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" local CONFIG options='n zoo preflight' device_target='' -- "$@"
+\. "$LAUNCH_LIB/start.sh" local CONFIG options='n sim_level sim_rank_id zoo preflight' device_target='' -- "$@"

@@ -4,6 +4,7 @@
 # Usage: bash scripts/preflight.sh [options] [RANK_TABLE_FILE]
 #
 # Without hosts it asks the nodes of the Slurm allocation, else the servers of the rank table, else this host alone.
+# In the pods of a job the same command runs in each of them: they connect, and the pod of rank 0 prints the result.
 # It changes nothing on any host. With --trial it also starts a short job there, whose logs stay in --log_dir.
 #
 # Example:

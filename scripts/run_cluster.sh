@@ -9,7 +9,8 @@
 # RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
 # the command is typed. With --hostfile the script builds the table, or checks the one of --rank_table, and
 # copies it to every host. The environment and the data must be at the same paths on all hosts. All need the
-# same version of this project, installed in the environment or at the same path.
+# same version of this project, installed in the environment or at the same path. A table of version 2.0 names no hosts:
+# --table_hosts does it where the command is typed on each of them, --hostfile where it is typed once.
 #
 # Example:
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0
@@ -48,5 +49,5 @@ for LAUNCH_WORD; do
   esac
 done
 # shellcheck source=scripts/lib/start.sh
-\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START placement=server options='config hostfile preflight' \
+\. "$LAUNCH_LIB/start.sh" local DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START placement=server options='config hostfile table_hosts preflight' \
   without='rank_table devices hccn_conf' default_config=configs/cls/resnet/resnet50_cifar10.yaml device_target=Ascend -- "$@"

@@ -29,7 +29,7 @@ from hccl_tools.common.words import count
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.launch.engines import mindspore_scheduler
-from tools.trainer import before_collective, checkpoints, command, datasets, job, place
+from tools.trainer import before_collective, checkpoints, command, datasets, end_requests, job, place
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -61,7 +61,7 @@ def train(config: dict) -> None:
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
     job.import_mindspore()
-    from tools.trainer import agreement, build, measuring, progress, resume  # they import MindSpore
+    from tools.trainer import agreement, build, measuring, progress, resume, saving_on_request  # they import MindSpore
 
     rank, ranks = job.start(config, device)
     part = modes.data_part(config, rank, ranks)
@@ -93,7 +93,10 @@ def train(config: dict) -> None:
     held_out = measuring.of(config, run, rank, ranks)
     if held_out and config["system"]["val_while_train"]:
         callbacks.append(measuring.Evaluate(held_out, config.get("early_stop")))
-    callbacks.append(earlier.saving(run.model.train_network))
+    saves = earlier.saving(run.model.train_network)
+    gather = agreement.Gather() if ranks > 1 else None
+    on_request = saving_on_request.SaveOnRequest(end_requests.of_this_rank(), saves, gather)
+    callbacks += [saves, on_request]
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
@@ -101,7 +104,7 @@ def train(config: dict) -> None:
             tr("all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs),
             flush=True,
         )
-    if held_out:
+    if held_out and not on_request.ended:
         held_out.report()
     job.finish(config)
 

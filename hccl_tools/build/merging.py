@@ -1,8 +1,7 @@
 """Merges rank tables: makes the table of a cluster from those of its servers.
 
-The result does not depend on the order of the inputs, and merging in steps gives the same as merging
-at once.  Servers are in the order that MindSpore requires: the dictionary order of server_id, by
-code points.  If two inputs disagree, the refusal names both.
+Merging in steps gives the same as merging at once.  Servers are in the dictionary order of server_id, by code points,
+as MindSpore requires; ranks of version 2.0, without servers, in that of the inputs.  If two disagree, both are named.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 
+from hccl_tools.build import rank_lists
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -21,8 +21,8 @@ from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import shown, some
 from hccl_tools.table.address import packed
 
-VERSIONS = ("1.0", "1.2")  # the formats whose servers are a plain list
-_COMPUTED = frozenset(["server_count", "server_list", "super_pod_list"])
+VERSIONS = ("1.0", "1.2", "2.0")  # the formats whose servers, or ranks, are a plain list
+_COMPUTED = frozenset(["server_count", "server_list", "super_pod_list", *rank_lists.COMPUTED])
 _ORDER = ("version", "server_count", "server_list", "super_pod_list", "status")
 _server_id = itemgetter("server_id")
 
@@ -68,7 +68,7 @@ def faults(item: Named) -> list[str]:
         )
         lines = [
             tr(
-                "{name}: a table {found}; only tables of version 1.0 and of version 1.2 can be merged",
+                "{name}: a table {found}; only tables of versions 1.0, 1.2 and 2.0 can be merged",
                 name=item.name,
                 found=found,
             )
@@ -78,6 +78,10 @@ def faults(item: Named) -> list[str]:
 
 def combine(inputs: Sequence[Named]) -> JsonObject:
     """The merged table of `inputs`, each of which is good by itself.  Raises Refused."""
+    if any("rank_list" in item.table for item in inputs):
+        _refuse(_differences(inputs))  # where only some have one, the versions are two
+        _refuse(rank_lists.repeated_addresses((item.name, item.table) for item in inputs))
+        return rank_lists.joined([item.table for item in inputs])
     _refuse([*_differences(inputs), *_repeated_servers(inputs)])
     _refuse(_repeated_addresses(inputs))
     entries = sorted((server for item in inputs for server in item.table["server_list"]), key=_server_id)
@@ -97,7 +101,9 @@ def _without(entry: JsonObject, keys: Iterable[str]) -> JsonObject:
 
 
 def file_name(table: JsonObject) -> str:
-    """The name that MindSpore's merge_hccl.py gives a merged table: ``hccl_2s_16p.json``."""
+    """The name that MindSpore's merge_hccl.py gives a merged table: ``hccl_2s_16p.json``; 2.0: ``hccl_16p.json``."""
+    if "rank_list" in table:
+        return f"hccl_{len(table['rank_list'])}p.json"
     servers = table["server_list"]
     return f"hccl_{len(servers)}s_{sum(len(server['device']) for server in servers)}p.json"
 
@@ -115,7 +121,7 @@ def _renumbered(entries: Iterable[JsonObject]) -> list[JsonObject]:
 
 
 def _ids(item: Named) -> set[str]:
-    return {server["server_id"] for server in item.table["server_list"]}
+    return set(map(_server_id, item.table["server_list"]))
 
 
 def _join_pods(inputs: Iterable[Named]) -> list[JsonObject]:
@@ -175,7 +181,6 @@ def _differences(inputs: Sequence[Named]) -> Iterator[str]:
                     "way: with --generation A3 on hosts of a super pod, without it elsewhere",
                     name=lacking.name,
                 )
-
             else:
                 values = [shown(table[key]) if key in table else "missing" for table in (item.table, first.table)]
                 yield tr(
@@ -284,7 +289,7 @@ def _addresses(item: Named) -> Iterator[tuple[str, str]]:
 def _faults_of_result(table: JsonObject, inputs: Sequence[Named], generation: str | None) -> Iterator[str]:
     """What the check finds in the result, each line with the input that the server is from."""
     problems = errors(verdict.check(table, generation))
-    origin = {server_id: item.name for item in inputs for server_id in _ids(item)} if problems else {}
+    origin = {name: item.name for item in inputs if "server_list" in item.table for name in _ids(item)}
     for problem in problems:
         _, *parts = problem.pointer.split("/")
         where = "merged"

@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
 
+_LISTS = frozenset(["server_list", "rank_list"])  # of a table that this project writes
 NOT_WRITTEN = marked("no table was written")
 
 
@@ -35,12 +36,13 @@ def described(table: JsonObject, path: str) -> JsonObject:
     """What --json says of a table that was written to `path`; names are those of validate_hccl.py --json."""
     import hashlib  # not on the path of a launch
 
-    servers = table["server_list"]
+    servers = table.get("server_list")  # version 2.0 has ranks only
+    ranks = table["rank_count"] if servers is None else sum(len(server["device"]) for server in servers)
     return {
         "file": path,
         "table_format": f"v{table['version']}",
-        "servers": len(servers),
-        "ranks": sum(len(server["device"]) for server in servers),
+        "servers": None if servers is None else len(servers),
+        "ranks": ranks,
         "sha256": hashlib.sha256(rank_table.dump(table).encode("utf-8")).hexdigest(),
     }
 
@@ -58,7 +60,7 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
             raise Refusal(
                 USAGE, tr("{error}; nothing was changed, name another file with --output", error=error)
             ) from error
-        if not isinstance(old, dict) or "server_list" not in old:
+        if not isinstance(old, dict) or _LISTS.isdisjoint(old):
             raise Refusal(
                 USAGE, tr("{path} exists and is not a rank table; name another file with --output", path=shown)
             )

@@ -1,18 +1,18 @@
-"""The rank table of this host: its devices, their addresses, its super pod."""
+"""The rank table of this host: its devices, their addresses, its super pod; of a 950 host, their networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import output, super_pod
+from hccl_tools.build import host_950, output, super_pod
 from hccl_tools.check import rules, verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.problem import errors
+from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import clauses, count, named, one_line
-from hccl_tools.machine import hccn, host, visible
+from hccl_tools.machine import hccn, host, root_info, visible
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
 
@@ -27,12 +27,15 @@ class Wanted(Record):
     visible_devices: str | None = None
     server_ip: str | None = None
     hccn_conf: str = hccn.DEFAULT_CONF
+    root_info: str = root_info.DEFAULT
     chip: str | None = None
     origin: str = ""
 
 
 def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The checked table; `tell` is called with what the user should know about it.  Raises Refusal."""
+    if wanted.chip == host_950.CHIP:
+        return _build_950(wanted, tell)
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()
     if family(server_id) is None:
@@ -46,19 +49,12 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     if pod:
         table = super_pod.add(table, pod)
-    problems = verdict.check(table, wanted.chip)
-    if errors(problems):
-        raise Refusal(BAD, *(problem.line(tr(output.NOT_WRITTEN)) for problem in problems))
-    for problem in problems:
-        tell(problem.line(tr("the table")))
-    listed = named("device", devices)
-    if list(devices) != sorted(devices):  # the order is that of the ranks
-        listed = f"devices {','.join(map(str, devices))}"
+    _tell_problems(verdict.check(table, wanted.chip), tell)
     tell(
         tr(
             "{ranks} on {listed}, addresses from {source}, server {server_id} ({origin})",
             ranks=count(len(devices), "rank"),
-            listed=listed,
+            listed=_listed(devices),
             source=source,
             server_id=server_id,
             origin=wanted.origin,
@@ -71,6 +67,38 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     return table
 
 
+def _build_950(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
+    """The same of a 950 host: its table has networks instead of addresses, and no server."""
+    devices = chosen_devices(wanted)
+    table, problems = host_950.table(devices, root_info.read(wanted.root_info))
+    _tell_problems(problems, tell)
+    tell(
+        tr(
+            "{ranks} on {listed}, networks from {source} ({origin})",
+            ranks=count(len(devices), "rank"),
+            listed=_listed(devices),
+            source=one_line(wanted.root_info),
+            origin=wanted.origin,
+        )
+    )
+    return table
+
+
+def _tell_problems(problems: Sequence[Problem], tell: Callable[[str], None]) -> None:
+    """Tells the warnings.  Raises Refusal if there are errors."""
+    if errors(problems):
+        raise Refusal(BAD, *(problem.line(tr(output.NOT_WRITTEN)) for problem in problems))
+    for problem in problems:
+        tell(problem.line(tr("the table")))
+
+
+def _listed(devices: Sequence[int]) -> str:
+    """The devices for a message, in the order of the ranks."""
+    if list(devices) == sorted(devices):
+        return named("device", devices)
+    return f"devices {','.join(map(str, devices))}"
+
+
 def _seen(wanted: Wanted) -> list[int]:
     """The devices of --devices, which a variable must not hide, else all that this environment shows."""
     try:
@@ -79,8 +107,11 @@ def _seen(wanted: Wanted) -> list[int]:
         raise Refusal(USAGE, *error.lines) from error
     if wanted.devices is None and shown.ids is not None:
         return list(shown.ids)
-    every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
-    devices = list(device_range.parse(wanted.devices or every))
+    if wanted.devices is None and wanted.chip == host_950.CHIP:
+        devices = sorted(root_info.read(wanted.root_info).entries)
+    else:
+        every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
+        devices = list(device_range.parse(wanted.devices or every))
     if hidden := [device for device in devices if shown.hides(device)]:
         raise Refusal(USAGE, *shown.refusal(hidden).lines)
     return devices

@@ -16,6 +16,10 @@ npu-smi reports; elsewhere it is of version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
+The table of a 950 host is of version 2.0.  It is made of the host's own /etc/hccl_rootinfo.json:
+
+  python hccl_tools/hccl_tools.py --generation 950 --devices "[0,4)"
+
 For a whole cluster, with a hostfile of Open MPI.  Every host needs the same Python at the same place,
 and in it, or at the same place, the same version of this project.  ssh must need no password:
 
@@ -36,13 +40,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import output, this_host
+from hccl_tools.build import host_950, output, this_host
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import hccn, host, visible
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.machine import hccn, host, root_info, visible
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
 
@@ -76,6 +80,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ),
     )
     arguments.add_hccn_conf(parser)
+    parser.option("root_info", default=root_info.DEFAULT)
     arguments.add_generation(parser, tr("; A3: the super pod is asked for"))
     parser.option("hostfile", tr("; all of them are asked, and their tables merged"))
     arguments.add_answer(parser)
@@ -96,24 +101,35 @@ def run(options: argparse.Namespace) -> int:
         visible_devices=options.visible_devices,
         server_ip=options.server_ip,
         hccn_conf=options.hccn_conf,
+        root_info=options.root_info,
         chip=chip,
         origin=origin,
     )
     if options.answer:
         return answer(wanted)
-    this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
+    if chip == host_950.CHIP and options.server_ip:
+        raise Refusal(USAGE, tr("--server_ip: the table of a 950 host has no address of the host; leave it out"))
+    if not options.hostfile or chip != host_950.CHIP or options.devices or options.visible_devices:
+        this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
     for line in this_host.remarks(wanted):
         say(line)
     if options.hostfile:
         table, name = of_all_hosts(options, wanted)
     else:
-        table = this_host.build(wanted, say)
-        server = table["server_list"][0]
-        name = rank_table.file_name([device["device_id"] for device in server["device"]], server["server_id"])
-        if server["server_id"] == host.LOOPBACK and not options.server_ip:
-            say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))
+        table, name = of_this_host(wanted)
     output.deliver(table, options, name, {"generation": chip}, say)
     return 0
+
+
+def of_this_host(wanted: this_host.Wanted) -> tuple[JsonObject, str]:
+    """The table of this host, and the name of its file.  Raises Refusal."""
+    table = this_host.build(wanted, say)
+    if "rank_list" in table:
+        return table, host_950.file_name(table)
+    server = table["server_list"][0]
+    if server["server_id"] == host.LOOPBACK and not wanted.server_ip:
+        say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))
+    return table, rank_table.file_name([device["device_id"] for device in server["device"]], server["server_id"])
 
 
 def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple[JsonObject, str]:
@@ -132,6 +148,7 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
 def forwarded(options: argparse.Namespace) -> list[str]:
     """The options that every host of a cluster gets."""
     conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
+    described = None if options.root_info == root_info.DEFAULT else os.path.abspath(options.root_info)
     devices = options.devices
     if devices is None and options.visible_devices is None and (shown := visible.npus()).limit:
         devices = ",".join(map(str, shown.ids or ()))  # they get this list, and not our variable
@@ -139,6 +156,7 @@ def forwarded(options: argparse.Namespace) -> list[str]:
         "--devices": devices,
         "--visible_devices": options.visible_devices,
         "--hccn_conf": conf,
+        "--root_info": described,
         "--generation": options.generation,
     }
     return [f"{name}={value}" for name, value in pairs.items() if value is not None]
@@ -146,10 +164,10 @@ def forwarded(options: argparse.Namespace) -> list[str]:
 
 def answer(wanted: this_host.Wanted) -> int:
     """Answers the host that asks with this host's table."""
-    from hccl_tools.hosts import ask
+    from hccl_tools.hosts import answering
 
     def build(name: str, _: object, tell: Callable[[str], None]) -> JsonObject:
         own = name if family(name) else wanted.server_ip
         return this_host.build(wanted.replace(server_ip=own), tell)
 
-    return ask.answer(build)
+    return answering.answer(build)

@@ -33,7 +33,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line, some
 from hccl_tools.convert import filling, job, reading, saving, writing
-from hccl_tools.table import device_range, formats, given, rank_table
+from hccl_tools.table import device_range, given, rank_table
 
 PROGRAM = "convert_hccl.py"
 _MOST_KEYS = 20  # in one message; a table may have any number of keys of its own
@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     """Reads, converts, checks and writes; returns the exit code."""
     given.refuse_twice([options.file, *options.facts])
     target = writing.TARGETS[options.to]
-    what = tr("the list of hosts") if target == job.HOSTS else tr(formats.FORMATS[target])
+    what = job.words(target)
     try:
         found, lost = of_file(options.file)
         found = completed(found, options, target)

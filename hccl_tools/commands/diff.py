@@ -1,11 +1,16 @@
-"""Compares two rank tables: what moved, what changed, and whether they mean the same.
+"""Compares two rank tables, or lists of hosts: what moved, what changed, and whether they mean the same.
 
 Servers that were added, removed or renamed, ranks with other numbers or on other devices, addresses,
 and every other key are compared, whatever the formats are.  The order of servers, devices and keys
 means nothing, and neither does the spelling of an address.  Consecutive ranks share a line.  A is the
 old table, B the new one; one of them may be -, standard input.
 
+Ranks are compared by server and device.  A list of hosts has no devices, and version 2.0 no servers: two
+tables of that version are compared by inner network and local_id, one of them and another table by rank
+alone.  --facts names a file that says where the ranks are: a list of hosts with slots, or a table.
+
   python hccl_tools/diff_hccl.py old.json new.json
+  python hccl_tools/diff_hccl.py old.json a950.json --facts hosts
   python hccl_tools/diff_hccl.py --json old.json new.json
   kubectl exec POD -- cat /user/serverid/devindex/config/hccl.json | python hccl_tools/diff_hccl.py old.json -
 
@@ -24,6 +29,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
 from hccl_tools.compare import changes, side, wording
+from hccl_tools.convert import filling, reading
 from hccl_tools.table import given
 
 PROGRAM = "diff_hccl.py"
@@ -41,6 +47,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     add = parser.add_argument
     add("a", metavar="A", help=tr("a rank table; - is standard input"))
     add("b", metavar="B", help=tr("the rank table to compare it with"))
+    parser.option("facts", tr(": here the servers and devices of its ranks"), action="append", default=[])
     parser.json()
     parser.option("all")
     return parser.parse_args(argv)
@@ -48,8 +55,11 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> int:
     """Reads both, compares and prints; returns the exit code."""
-    given.refuse_twice([options.a, options.b])
+    given.refuse_twice([options.a, options.b, *options.facts])
     a, b = (side.of(given.read_bytes(path), given.shown(path)) for path in (options.a, options.b))
+    for path in options.facts:
+        known = filling.Facts(name=given.shown(path), job=reading.read(given.read_bytes(path), given.shown(path))[0])
+        a, b = (side.with_places(each, known) for each in (a, b))
     for each in (a, b):
         if each.warning:
             say(f"{each.name}: {each.warning}")

@@ -3,7 +3,8 @@
 Servers are sorted by the dictionary order of server_id, as MindSpore requires.  The ranks are
 numbered 0 to N-1 in that order.  Everything else stays as it is in the tables.  The result is
 written to the current folder as hccl_<servers>s_<ranks>p.json, whole or not at all, and its path is
-printed on stdout.  Give the same file to every host.
+printed on stdout.  Give the same file to every host.  Tables of version 2.0 have no server_id: their
+ranks are numbered in the order in which the files are named.
 
   python hccl_tools/merge_hccl.py hccl_8p_*.json
   python hccl_tools/merge_hccl.py 10.0.0.1.json 10.0.0.2.json --output cluster.json
@@ -61,24 +62,34 @@ def run(options: argparse.Namespace) -> int:
     except merging.Refused as refusal:
         ending = f"{tr(output.NOT_WRITTEN)} ({count(len(refusal.lines), 'problem')})"
         raise Refusal(refusal.status, *refusal.lines, ending) from refusal
-    servers = table["server_list"]
-    ranks = sum(len(server["device"]) for server in servers)
     path = options.output or merging.file_name(table)
     if not options.stdout:
         refuse_input(path, options.files, table)
-    first, last = servers[0]["server_id"], servers[-1]["server_id"]
-    say(
-        tr(
-            "servers: {servers} from {first} to {last}, ranks: {ranks} ({origin})",
-            servers=len(servers),
-            first=first,
-            last=last,
-            ranks=ranks,
-            origin=origin,
-        )
-    )
+    say(about(table, tables, origin))
     output.deliver(table, options, path, {"generation": generation, "merged": options.files}, say)
     return 0
+
+
+def about(table: JsonObject, inputs: Sequence[merging.Named], origin: str) -> str:
+    """The result in a line; origin: where the rules come from, as text."""
+    if "rank_list" in table:
+        return tr(
+            "tables: {number} in the order given, from {first} to {last}, ranks: {ranks} ({origin})",
+            number=len(inputs),
+            first=one_line(inputs[0].name),
+            last=one_line(inputs[-1].name),
+            ranks=len(table["rank_list"]),
+            origin=origin,
+        )
+    servers = table["server_list"]
+    return tr(
+        "servers: {servers} from {first} to {last}, ranks: {ranks} ({origin})",
+        servers=len(servers),
+        first=servers[0]["server_id"],
+        last=servers[-1]["server_id"],
+        ranks=sum(len(server["device"]) for server in servers),
+        origin=origin,
+    )
 
 
 def read_all(files: Sequence[str]) -> list[merging.Named]:

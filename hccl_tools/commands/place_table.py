@@ -17,13 +17,13 @@ from hccl_tools.machine import interpreter
 interpreter.check()
 
 from hccl_tools.common.refusal import USAGE, Refusal
-from hccl_tools.hosts import ask
+from hccl_tools.hosts import answering
 from hccl_tools.table import rank_table
 
 
 def main():  # type: () -> int
     """Answers with the digest of the table that is at the path now."""
-    return ask.answer(lambda _name, asked, _tell: place(*asked))
+    return answering.answer(lambda _name, asked, _tell: place(*asked))
 
 
 def place(path, text):  # type: (str, str) -> str

@@ -1,7 +1,8 @@
 """Shows a rank table to a person: its servers, devices, ranks, addresses and super pods.
 
 A small table has one line per device; in a large one, consecutive servers that are alike share a
-line.  With --svg it is a drawing of servers, device groups and ranks, on stdout.
+line.  A table of version 2.0 has no servers: its ranks are shown by their inner network.  With --svg
+it is a drawing of servers, device groups and ranks, on stdout.
 
   python hccl_tools/show_hccl.py hccl_2s_16p.json
   python hccl_tools/show_hccl.py --svg --generation 910A hccl_2s_16p.json > cluster.svg
@@ -58,7 +59,7 @@ def run(options: argparse.Namespace, program: str) -> int:
     view = overview.of(from_legacy.converted(table) or table, generation)
     if not view.servers:
         raise Refusal(
-            BAD, tr("{file} has no servers; tables with a server_list (versions 1.0 and 1.2) can be shown", file=file)
+            BAD, tr("{file} has no ranks that can be shown; see `python hccl_tools/validate_hccl.py FILE`", file=file)
         )
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")

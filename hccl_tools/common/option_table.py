@@ -34,6 +34,9 @@ TABLE = {
     "hccn_conf": Option(
         "FILE", marked("addresses of the devices where hccn_tool gives none (default: /etc/hccn.conf)")
     ),
+    "root_info": Option(
+        "FILE", marked("the description of a 950 host, of which its table is made (default: /etc/hccl_rootinfo.json)")
+    ),
     "generation": Option(
         "910A|A2|A3|950|any", marked("the chip generation whose rules hold for devices and rank tables")
     ),
@@ -101,6 +104,10 @@ TABLE = {
             "also start a short job on all hosts: AllReduce, matmul, reading of the data; find the hosts that fail or"
             " are slow"
         ),
+    ),
+    "pod_wait": Option(
+        "SECONDS",
+        marked("how long to wait for the rank table and for the other pods"),
     ),
     "config": Option("FILE", marked("the training config"), shown="--config -c"),
     "ckpt": Option(

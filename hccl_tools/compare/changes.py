@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.record import Record, Row
-from hccl_tools.compare import places
+from hccl_tools.compare import layers, places
 from hccl_tools.compare.places import Places
 from hccl_tools.compare.side import GROUPS, Side
 from hccl_tools.convert.job import holds
@@ -30,32 +30,36 @@ class Change(Row):
 
 
 class Comparison(Record):
-    """What differs in meaning, which lists are in another order, and the keys that one of the formats cannot say."""
+    """What differs in meaning, which lists are in another order, and the keys that one of the formats cannot say.
+
+    by: what a rank's place was compared by, see places.py.
+    """
 
     changes: list[Change]
     order: list[str]
     not_compared: list[str]
+    by: str
 
 
 def compare(a: Side, b: Side) -> Comparison:
     """All that differs between two tables."""
     left_out: list[str] = []
+    here, there, names, by = places.of(a, b)
     if a.table == b.table:
-        return Comparison(changes=[], order=[], not_compared=[])
-    here, there, names = places.of(a, b)
+        return Comparison(changes=[], order=[], not_compared=[], by=by)
     changes = [
         *_formats(a, b),
         *_fields(a, b, left_out),
-        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items()),
+        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items() if by == places.SERVERS),
         *_servers(here, there),
         *_server_fields(a, b, here, there, left_out),
         *_ranks(here, there),
         *_device_fields(a, b, here, there, left_out),
     ]
-    if a.has_servers != b.has_servers:
+    if a.has_servers != b.has_servers or by == places.HOSTS and names:
         left_out.append("server_id")
     order = [] if changes else list(_order(here, there, a, b))
-    return Comparison(changes=changes, order=order, not_compared=left_out)
+    return Comparison(changes=changes, order=order, not_compared=left_out, by=by)
 
 
 def _formats(a: Side, b: Side) -> Iterator[Change]:
@@ -180,21 +184,27 @@ def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
     both = places.common(here, there)
     one = [here.entries_of_devices[n] for n, _ in both]
     other = [there.entries_of_devices[there.index[key]] for _, key in both]
+    layered = all(side.job.source == "v2.0" for side in (a, b))
+    if layered:
+        one, other = list(map(layers.flat, one)), list(map(layers.flat, other))
     for key in {key: True for entry in (*one, *other) for key in entry if key not in here.identity}:
         values = [entry.get(key) for entry in one], [entry.get(key) for entry in other]
         if values[0] == values[1]:
             continue
         different = [n for n, pair in enumerate(zip(*values)) if not same(*pair)]
         in_a, in_b = (any(value is not None for value in column) for column in values)
-        if not different or not _compared(key, "device", a, b, in_a, in_b, left_out):
+        held = layered and key.startswith(layers.PREFIX)
+        if not different or not held and not _compared(key, "device", a, b, in_a, in_b, left_out):
             continue
         by_server: dict[str, list[int]] = {}
         for n in different:
             by_server.setdefault(here.names[both[n][0]], []).append(n)
         for name, rows in by_server.items():
-            numbers = [here.devices[both[n][0]] for n in rows]
+            positions = [both[n][0] for n in rows]
             pairs = [{"a": values[0][n], "b": values[1][n]} for n in rows]
-            yield Change("device-field", {"server": name, "key": key, "devices": numbers, "values": pairs})
+            yield Change(
+                "device-field", {"server": name, "key": key, **_of_positions(here, positions), "values": pairs}
+            )
 
 
 def same(one: Any, other: Any) -> bool:

@@ -1,4 +1,12 @@
-"""Where the ranks of a table are, as columns, and which of them went elsewhere in another table."""
+"""Where the ranks of a table are, as columns, and which of them went elsewhere in another table.
+
+Two tables are compared by what both say of a rank's place:
+
+servers   its server, and the number of its device.
+hosts     its server, and which of the server's ranks it is: a list of hosts says no more.
+networks  its inner network, and its local_id there: two tables of version 2.0.
+ranks     its number alone.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +14,82 @@ from collections.abc import Iterable, Iterator
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.compare.side import Side
+from hccl_tools.convert.job import Job
 from hccl_tools.table.address import packed
+from hccl_tools.table.view import names_of
+
+SERVERS, HOSTS, NETWORKS, RANKS = "servers", "hosts", "networks", "ranks"
+_IDENTITY = {
+    SERVERS: ("rank_id", "device_id"),
+    HOSTS: ("rank_id",),
+    NETWORKS: ("rank_id", "local_id"),
+    RANKS: ("rank_id",),
+}
 
 
 class Places:
     """The devices of a table as columns, one entry per device in the table's order.
 
-    keys: what a device has in common with itself in another table: server and number.  Where one of the tables has no
-    servers this is the rank, under the server "".
+    keys: what a device has in common with itself in another table: (server, number), of which both depend on `by`.
     """
 
-    def __init__(self, side: Side, renamed: dict[str, str], by_rank: bool) -> None:
+    def __init__(self, side: Side, renamed: dict[str, str], by: str) -> None:
         job = side.job
-        self.identity = ("rank_id",) if by_rank else ("rank_id", "device_id")
+        self.identity = _IDENTITY[by]
         self.entries_of_devices = job.devices
         self.ranks = [int(device["rank_id"]) for device in job.devices]
-        own = [] if by_rank else [str(server["server_id"]).strip() for server in job.servers]
+        own = [_name(server) for server in job.servers] if by in (SERVERS, HOSTS) else []
         listed = [renamed.get(name, name) for name in own]
         self.entries: dict[str, JsonObject] = dict(zip(listed, job.servers))
-        self.names = [""] * len(job.devices) if by_rank else [listed[owner] for owner in job.owners]
-        self.devices = self.ranks if by_rank else [_number(device) for device in job.devices]
+        if own:
+            self.names = [listed[owner] for owner in job.owners]
+        else:
+            self.names = [_network(device)[0] for device in job.devices] if by == NETWORKS else [""] * len(job.devices)
+        self.devices = self._numbers(job, by)
         self.keys = list(zip(self.names, self.devices))
         self.index = {key: n for n, key in enumerate(self.keys)}
         self.by_rank = {rank: n for n, rank in enumerate(self.ranks)}
-        self.servers: dict[str, list[int]] = {name: [] for name in listed or [""]}
+        self.servers: dict[str, list[int]] = {name: [] for name in listed or self.names}
         for n, name in enumerate(self.names):
             self.servers[name].append(n)
+
+    def _numbers(self, job: Job, by: str) -> list[int]:
+        if by == SERVERS:
+            return [_number(device) for device in job.devices]
+        if by == NETWORKS:
+            return [_network(device)[1] for device in job.devices]
+        if by == RANKS:
+            return self.ranks
+        found, counted = list(self.ranks), dict.fromkeys(self.names, 0)
+        for n in sorted(range(len(self.ranks)), key=self.ranks.__getitem__):
+            found[n] = counted[self.names[n]]
+            counted[self.names[n]] += 1
+        return found
 
     def device_of_rank(self, rank: int) -> int:
         """The number of its device."""
         return self.devices[self.by_rank[rank]]
+
+
+def _name(server: JsonObject) -> str:
+    return str(server["server_id"]).strip()
+
+
+def _network(device: JsonObject) -> tuple[str, int]:
+    """(the name of its innermost network, its local_id), of a table of version 2.0."""
+    levels = device["level_list"]
+    return str(levels[0]["net_instance_id"]) if levels else "", int(device["local_id"])
+
+
+def _by(a: Side, b: Side) -> str:
+    """By what both can be compared."""
+    sides = (a, b)
+    if all(side.has_servers for side in sides):
+        return SERVERS if all("device_id" in device for side in sides for device in side.job.devices) else HOSTS
+    if any(side.job.source != "v2.0" for side in sides):
+        return RANKS
+    places = ([_network(device) for device in side.job.devices] for side in sides)
+    return NETWORKS if all(len(set(each)) == len(each) for each in places) else RANKS
 
 
 def _number(device: JsonObject) -> int:
@@ -44,11 +98,19 @@ def _number(device: JsonObject) -> int:
     return number if number >= 0 else -1 - int(device["rank_id"])
 
 
-def of(a: Side, b: Side) -> tuple[Places, Places, dict[str, str]]:
-    """The places of both, under the names of the second, and {name of a server in the first: in the second}."""
-    by_rank = not (a.has_servers and b.has_servers)
-    renamed = {} if by_rank else _renamed(a, b)
-    return Places(a, renamed, by_rank), Places(b, {}, by_rank), renamed
+def of(a: Side, b: Side) -> tuple[Places, Places, dict[str, str], str]:
+    """The places of both, under the names of the second; {name of a server in the first: in the second}; by what."""
+    by = _by(a, b)
+    renamed = {SERVERS: _renamed, HOSTS: _known_by}[by](a, b) if by in (SERVERS, HOSTS) else {}
+    return Places(a, renamed, by), Places(b, {}, by), renamed, by
+
+
+def _known_by(a: Side, b: Side) -> dict[str, str]:
+    """Servers that have another name in a list of hosts, and are known by it: by an address beside the name."""
+    there = {name: _name(server) for server in b.job.servers for name in names_of(server, _name(server))}
+    found = {_name(server): names_of(server, _name(server)) for server in a.job.servers}
+    known = {name: next((there[each] for each in names if each in there), name) for name, names in found.items()}
+    return {name: other for name, other in known.items() if name != other}
 
 
 def _renamed(a: Side, b: Side) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One of two rank tables that are compared: its job, whatever its format is."""
+"""One of two rank tables, or lists of hosts, that are compared: its job, whatever its format is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from hccl_tools.check import schema_check, verdict
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE
-from hccl_tools.convert import reading
-from hccl_tools.convert.job import NO_SERVER, Job
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line, some
+from hccl_tools.convert import filling, reading
+from hccl_tools.convert.job import HOSTS, NO_SERVER, Job
 from hccl_tools.table import formats
 
 GROUPS = {"super_pod_list": "super_pod_id", "cluster_list": "cluster_id"}  # of servers, and what names one
@@ -41,6 +43,8 @@ class Side(Record):
 
 def of(data: bytes, name: str) -> Side:
     """The Side of a table's bytes.  A bad table is taken if its ranks and devices are clear.  Raises Refusal."""
+    if reading.is_list_of_hosts(data):
+        return _of_hosts(data, name)
     table, problems = verdict.check_bytes(data)
     if table is None or (bad := errors(problems)) and not _has_form(table):
         raise reading.refusal(USAGE, errors(problems), name)
@@ -60,6 +64,24 @@ def of(data: bytes, name: str) -> Side:
             servers = _members(servers, job.head[key], name_key)
     job = job.replace(servers=servers)
     return Side(name=name, table=table, job=job, head=head, warning=verdict.advice(bad) if bad else "")
+
+
+def _of_hosts(data: bytes, name: str) -> Side:
+    try:
+        job, lost = reading.read(data, name)
+    except Refusal as refusal:
+        raise Refusal(USAGE, *refusal.lines) from refusal
+    hosts = [(server["server_id"], len(devices)) for server, devices in job.groups()]
+    warning = tr("not compared: {keys}", keys=some(lost, len(lost))) if lost else ""
+    return Side(name=name, table={HOSTS: hosts}, job=job, head={}, warning=warning)
+
+
+def with_places(side: Side, facts: filling.Facts) -> Side:
+    """The side, whose ranks get the servers and devices that they lack from the facts.  Raises Refusal."""
+    try:
+        return side.replace(job=filling.placed(side.job, facts))
+    except Refusal as refusal:
+        raise Refusal(USAGE, *(f"{one_line(side.name)}: {line}" for line in refusal.lines)) from refusal
 
 
 def _has_form(table: object) -> bool:

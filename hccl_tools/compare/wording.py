@@ -8,9 +8,10 @@ from itertools import groupby
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import count, listed, named, one_line, ranges, short, shown, some
+from hccl_tools.compare import places
 from hccl_tools.compare.changes import Change, Comparison
 from hccl_tools.compare.side import Side
-from hccl_tools.table import formats
+from hccl_tools.convert.job import words
 
 MOST = 10  # lines of one kind, unless all are asked for
 _SAME_FILE = marked("give every host the same file: HCCL compares the tables of all ranks (EI0005)")
@@ -29,7 +30,7 @@ def lines(a: Side, b: Side, found: Comparison, everything: bool) -> Iterator[str
     most = len(found.changes) if everything else MOST
     for _, group in groupby(found.changes, key=lambda change: change.kind):
         alike = list(group)
-        yield from (line(change) for change in alike[:most])
+        yield from (line(change, found.by) for change in alike[:most])
         if len(alike) > most:
             yield tr("... and {number} more like it; --all lists them", number=len(alike) - most)
     if found.not_compared:
@@ -42,7 +43,7 @@ def about(letter: str, side: Side) -> str:
     """One table in a line."""
     job = side.job
     servers = len(job.servers) if side.has_servers else "-"
-    what = tr(formats.FORMATS[job.source])
+    what = words(job.source)
     text = tr("{what}, servers: {servers}, ranks: {ranks}", what=what, servers=servers, ranks=len(job.devices))
     return f"{letter}: {one_line(side.name)}: {text}"
 
@@ -57,8 +58,10 @@ def verdict(a: Side, b: Side, found: Comparison) -> str:
     return tr("the tables mean the same; {how}; {advice}", how=how, advice=tr(_SAME_FILE))
 
 
-def line(change: Change) -> str:
-    """One difference, as a person reads it."""
+def line(change: Change, by: str) -> str:
+    """One difference, as a person reads it; by: what the places of ranks were compared by."""
+    if by in _WHAT and change.kind in _WITHOUT_DEVICES:
+        return _WITHOUT_DEVICES[change.kind](tr(_WHAT[by]), change.data)
     return _WORDS[change.kind](change.data)
 
 
@@ -77,6 +80,7 @@ def document(a: Side, b: Side, found: Comparison) -> JsonObject:
         **sides,
         "same_meaning": not found.changes,
         "identical": a.table == b.table,
+        "compared_by": found.by,
         "order": found.order,
         "not_compared": found.not_compared,
         "changes": [{"kind": change.kind, **_compact(change.kind, change.data)} for change in found.changes],
@@ -103,7 +107,7 @@ _ADDED, _REMOVED = marked("added: {ranks}"), marked("removed: {ranks}")
 
 
 def _format(data: JsonObject) -> str:
-    return tr("format: {a} -> {b}", a=tr(formats.FORMATS[data["a"]]), b=tr(formats.FORMATS[data["b"]]))
+    return tr("format: {a} -> {b}", a=words(data["a"]), b=words(data["b"]))
 
 
 def _field(data: JsonObject) -> str:
@@ -175,9 +179,13 @@ def _device_field(data: JsonObject) -> str:
     server = data["server"]
     place = _devices(data["devices"]) if server else _ranks(data["devices"])
     where = tr("server {server}", server=one_line(server)) + ": " if server else ""
+    return f"{where}{place}: {_values(data)}"
+
+
+def _values(data: JsonObject) -> str:
     more = len(data["values"]) - 1
     ending = tr(" for the first, and {number} more", number=more) if more else ""
-    return f"{where}{place}: {short(data['key'])}: {_pair(data['values'][0])}{ending}"
+    return f"{short(data['key'])}: {_pair(data['values'][0])}{ending}"
 
 
 _WORDS: dict[str, Callable[[JsonObject], str]] = {
@@ -192,4 +200,51 @@ _WORDS: dict[str, Callable[[JsonObject], str]] = {
     "ranks-renumbered": _renumbered,
     "ranks-moved": _moved,
     "device-field": _device_field,
+}
+
+
+# ---- by networks, and by hosts without the numbers of devices ----------------------------------------------
+
+_WHAT = {places.NETWORKS: marked("network"), places.HOSTS: marked("server")}
+
+
+def _of_ranks(text: str) -> Callable[[str, JsonObject], str]:
+    def words_of(what: str, data: JsonObject) -> str:
+        return tr(text, what=what, server=one_line(data["server"]), ranks=_ranks(data["ranks"]))
+
+    return words_of
+
+
+def _renumbered_there(what: str, data: JsonObject) -> str:
+    servers = data["servers"]
+    values = {"ranks": _ranks(data["a"]), "now": ranges(data["b"]), "what": what}
+    first, last = one_line(servers["first"]), one_line(servers["last"])
+    if servers["number"] == 1:
+        return tr("renumbered: {ranks} on {what} {first}, now {now}", first=first, **values)
+    number = count(servers["number"], "network" if what == tr(_WHAT[places.NETWORKS]) else "server")
+    return tr(
+        "renumbered: {ranks} on {number}, {first} to {last}, now {now}", number=number, first=first, last=last, **values
+    )
+
+
+def _moved_there(what: str, data: JsonObject) -> str:
+    a, b = one_line(data["a"]["server"]), one_line(data["b"]["server"])
+    if a == b:
+        return tr("moved: {ranks} on {what} {a} to other places of it", ranks=_ranks(data["ranks"]), what=what, a=a)
+    return tr("moved: {ranks} from {what} {a} to {what} {b}", ranks=_ranks(data["ranks"]), what=what, a=a, b=b)
+
+
+def _field_there(what: str, data: JsonObject) -> str:
+    where = tr("{what} {server}: {ranks}", what=what, server=one_line(data["server"]), ranks=_ranks(data["ranks"]))
+    return f"{where}: {_values(data)}"
+
+
+_WITHOUT_DEVICES: dict[str, Callable[[str, JsonObject], str]] = {
+    "server-added": _of_ranks(marked("{what} {server} was added, with {ranks}")),
+    "server-removed": _of_ranks(marked("{what} {server} was removed; it had {ranks}")),
+    "devices-added": _of_ranks(marked("{what} {server}: added {ranks}")),
+    "devices-removed": _of_ranks(marked("{what} {server}: removed {ranks}")),
+    "ranks-renumbered": _renumbered_there,
+    "ranks-moved": _moved_there,
+    "device-field": _field_there,
 }

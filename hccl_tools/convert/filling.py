@@ -23,11 +23,16 @@ def filled(job: Job, facts: Facts, name: str) -> Job:
 
     What the job says stays, also where the facts say something else.
     """
+    return _with_values(placed(job, facts), facts, name)
+
+
+def placed(job: Job, facts: Facts) -> Job:
+    """The job with the servers and the devices of its ranks, where it lacks them.  Raises Refusal."""
     if NO_SERVER in job.owners and facts.job.servers:
         job = _with_servers(job, facts)
     if any("device_id" not in device for device in job.devices) and facts.job.source != HOSTS:
         job = _with_device_ids(job, facts)
-    return _with_values(job, facts, name)
+    return job
 
 
 # ---- servers ---------------------------------------------------------------------------------------
@@ -36,14 +41,7 @@ def filled(job: Job, facts: Facts, name: str) -> Job:
 def _with_servers(job: Job, facts: Facts) -> Job:
     """The ranks of a list of ranks, on the servers of the facts: a list of hosts fills its slots in rank order."""
     other = facts.job
-    if len(other.devices) != len(job.devices):
-        text = tr(
-            "{file} has places for {places}, but the table has {ranks}; give one about the same job",
-            file=one_line(facts.name),
-            places=count(len(other.devices), "rank"),
-            ranks=count(len(job.devices), "rank"),
-        )
-        raise Refusal(BAD, text)
+    _refuse_other_size(job, facts)
     by_rank = {device["rank_id"]: position for position, device in enumerate(other.devices)}
     owners = [other.owners[by_rank[device["rank_id"]]] for device in job.devices]
     if NO_SERVER in owners:
@@ -69,7 +67,12 @@ def _refuse_other_devices(job: Job, facts: Facts, by_rank: dict[str, int]) -> No
 
 
 def _with_device_ids(job: Job, facts: Facts) -> Job:
-    """The ranks of a list of hosts, on the devices that the same server has in the facts, in the order of its ranks."""
+    """The ranks of a list of hosts, on the devices that the same server has in the facts, in the order of its ranks.
+
+    Facts without servers have them by rank.
+    """
+    if NO_SERVER in facts.job.owners:
+        return _with_device_ids_by_rank(job, facts)
     known = _servers_by_name(facts.job)
     devices, wrong = list(job.devices), []
     for number, server in enumerate(job.servers):
@@ -91,6 +94,24 @@ def _with_device_ids(job: Job, facts: Facts) -> Job:
         )
         raise Refusal(BAD, text)
     return job.replace(devices=devices)
+
+
+def _with_device_ids_by_rank(job: Job, facts: Facts) -> Job:
+    _refuse_other_size(job, facts)
+    known = {device["rank_id"]: device["device_id"] for device in facts.job.devices}
+    return job.replace(devices=[{"device_id": known[each["rank_id"]], **each} for each in job.devices])
+
+
+def _refuse_other_size(job: Job, facts: Facts) -> None:
+    """Raises Refusal where the facts have another number of ranks."""
+    if len(facts.job.devices) != len(job.devices):
+        text = tr(
+            "{file} has places for {places}, but the table has {ranks}; give one about the same job",
+            file=one_line(facts.name),
+            places=count(len(facts.job.devices), "rank"),
+            ranks=count(len(job.devices), "rank"),
+        )
+        raise Refusal(BAD, text)
 
 
 def _names(server: JsonObject) -> list[str]:

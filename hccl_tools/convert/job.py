@@ -9,6 +9,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, some
+from hccl_tools.table import formats
 from hccl_tools.table.view import names_of, text
 
 NO_SERVER = -1
@@ -107,6 +108,11 @@ def _kept(entries: Sequence[JsonObject], name: str, part: str, lost: list[str]) 
     if not dropped:
         return list(entries)
     return [{key: value for key, value in entry.items() if key not in dropped} for entry in entries]
+
+
+def words(name: str) -> str:
+    """The format for people."""
+    return tr(formats.FORMATS[name]) if name in formats.FORMATS else tr("the list of hosts")
 
 
 def place(job: Job, position: int) -> str:

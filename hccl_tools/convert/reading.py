@@ -25,7 +25,7 @@ _NUMBERS = ("rank_id", "device_id", "device_port", "host_port")  # of version 2.
 
 def read(data: bytes, name: str) -> tuple[Job, list[str]]:
     """The Job in the bytes of a file that messages call `name`, and what no Job has of it.  Raises Refusal."""
-    if _is_list_of_hosts(data):
+    if is_list_of_hosts(data):
         return _of_hosts(hostfile.parse(data, one_line(name)), name)
     table, problems = verdict.check_bytes(data)
     if errors(problems):
@@ -41,7 +41,7 @@ def refusal(status: int, problems: Sequence[Problem], where: str) -> Refusal:
     return Refusal(status, *lines)
 
 
-def _is_list_of_hosts(data: bytes) -> bool:
+def is_list_of_hosts(data: bytes) -> bool:
     """Whether these bytes are meant as a list of hosts.  What is neither that nor JSON is a bad table."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start in (b"{", b"[", b'"', b""):

@@ -116,8 +116,9 @@ def _version_1_1(job: Job, name: str) -> JsonObject:
 def _version_2(job: Job, name: str) -> JsonObject:
     missing(job, "device_id", name)
     networks = tr("give a version 2.0 table that has the networks of these ranks: --facts FILE")
-    missing(job, "level_list", name, networks)
-    missing(job, "local_id", name, networks)
+    hosts = tr("or ask the hosts: python hccl_tools/hccl_tools.py --generation 950 --hostfile HOSTS")
+    missing(job, "level_list", name, networks, hosts)
+    missing(job, "local_id", name, networks, hosts)
     numbers = ("rank_id", "local_id", "replaced_local_id", "device_id", "device_port", "host_port")
     ranks = []
     for device in sorted(job.devices, key=lambda device: int(device["rank_id"])):

@@ -8,16 +8,13 @@ has a result or not:
     <<hccl_tools NONCE CRC DATA>>
 
 NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
-JSON, CRC its checksum.  Damaged frames are ignored.
+JSON, CRC its checksum.  Damaged frames are ignored.  What the command there does is in answering.py.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import re
-import signal
 import sys
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +25,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import count, one_line
-from hccl_tools.hosts import elsewhere, node_sets, pieces, ssh, together
+from hccl_tools.hosts import answering, elsewhere, node_sets, ssh, together
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
@@ -75,9 +72,6 @@ class ClusterError(Refusal):
     """Not every host has answered with a result; one line per problem."""
 
 
-# ---- where the command was typed -----------------------------------------------------------------
-
-
 def collect(asker: Asker, forwarded: Sequence[str], generation: str | None, tell: Callable[[str], None]) -> JsonObject:
     """The merged table of the hosts, checked by merging.merge.
 
@@ -115,7 +109,7 @@ def ask(
 
     def call(name: str) -> Call:
         asked = {"nonce": nonce, "host": name, "version": here.words(), "question": question(name)}
-        sent = packed(asked) + b"\n"
+        sent = answering.packed(asked) + b"\n"
         if name in own:
             return Call(["/bin/sh", "-c", there], sent)
         return Call(ssh.words(agent, logins[name], there, listens=True), sent)
@@ -188,7 +182,7 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
             host=answer.host,
         )
         for answer in answers
-        if answer.content and answer.content["server_list"][0]["server_id"] == host.LOOPBACK
+        if answer.content and [each["server_id"] for each in answer.content.get("server_list", ())] == [host.LOOPBACK]
     ]
 
 
@@ -197,68 +191,7 @@ def unframed(stdout: bytes, nonce: str, name: str) -> Answer | None:
     found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
     data = next((data for crc, data in found if zlib.crc32(data) == int(crc)), b"")
     try:
-        answer = Answer(host=name, **_unpacked(data))
+        answer = Answer(host=name, **answering.unpacked(data))
         return answer.replace(lines=[one_line(line) for line in answer.lines])
     except (ValueError, TypeError, zlib.error, RecursionError):
         return None
-
-
-# ---- on every host -------------------------------------------------------------------------------
-
-
-def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
-    """Answers with what `work(host, question, tell)` returns, or with why it raised Refusal; the exit code is 0.
-
-    host: the name that the asker has for this host.  When the asker has gone, this process gets SIGTERM.
-    An asker of another version gets only ours.
-    """
-    asked = _unpacked(sys.stdin.buffer.readline())
-    _end_with_asker()
-    name, question = one_of(asked)
-    content = None
-    lines: list[str] = []
-    version = elsewhere.own()
-    try:
-        if elsewhere.version_of(asked.get("version")) == version:
-            content = work(name, question, lines.append)
-    except Refusal as refusal:
-        lines = list(refusal.lines)
-    said = frame({"content": content, "lines": lines, "version": version.words()}, asked["nonce"])
-    sys.stdout.buffer.write(pieces.cut(said, asked["nonce"], name) if "variable" in asked else said)
-    sys.stdout.buffer.flush()
-    return 0
-
-
-def one_of(asked: Any) -> tuple[str, Any]:
-    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
-    if "variable" not in asked:
-        return asked["host"], asked["question"]
-    name = os.environ.get(asked["variable"], "")
-    return name, {**asked["common"], **asked["own"].get(name, {})}
-
-
-def _end_with_asker() -> None:
-    """From now on the end of stdin is SIGTERM for this process: a lost ssh connection does not end it otherwise."""
-    import threading
-
-    def watch() -> None:
-        while os.read(0, 1024):
-            pass
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def frame(answer: JsonObject, nonce: str) -> bytes:
-    """The fields of an Answer as bytes, with line ends around them that keep them apart."""
-    data = packed(answer)
-    return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)
-
-
-def packed(document: object) -> bytes:
-    """As it goes to a host, in one line."""
-    return base64.b64encode(zlib.compress(json.dumps(document).encode(), 1))
-
-
-def _unpacked(data: bytes) -> Any:
-    return json.loads(zlib.decompress(base64.b64decode(data)))

@@ -10,7 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, USAGE, Refusal
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import ask, cards, cards_judge
+from hccl_tools.hosts import answering, ask, cards, cards_judge
 from hccl_tools.hosts.ask import Answer, Asker
 from hccl_tools.hosts.cards import Question
 from hccl_tools.hosts.cards_judge import Facts, Partners
@@ -142,7 +142,7 @@ def answer() -> int:
         own_server([Server("", server_id, [])], server_id)
         return {device: card.as_dict() for device, card in cards.ask([Question(**q) for q in questions]).items()}
 
-    return ask.answer(ask_own)
+    return answering.answer(ask_own)
 
 
 def own_server(servers: Sequence[Server], server_id: str | None) -> Server:

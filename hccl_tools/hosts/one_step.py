@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.hosts import ask, elsewhere, pieces, together
+from hccl_tools.hosts import answering, ask, elsewhere, pieces, together
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.hosts.running import Call
 
@@ -37,7 +37,7 @@ def run(
     common, own = _split(questions)
     asked = {"nonce": nonce, "variable": variable, "version": here.words(), "common": common, "own": own}
     most = min(_MOST, _EACH * len(questions))
-    call = Call([*starter, "/bin/sh", "-c", ask.command(words)], ask.packed(asked) + b"\n", most)
+    call = Call([*starter, "/bin/sh", "-c", ask.command(words)], answering.packed(asked) + b"\n", most)
     ended = together.run([variable], lambda _: call, seconds)[variable]
     frames = pieces.joined(ended.stdout.encode(), nonce)
     found = {name: ask.unframed(frames[name], nonce, name) for name in questions if name in frames}

@@ -10,7 +10,7 @@ _AT_ONCE = 32  # look-ups
 
 
 def of(names: Iterable[str]) -> dict[str, str | None]:
-    """{name: its IPv4 address, None if it has none}; an address is its own."""
+    """{name: its address, None if it has none}; an address is its own."""
     found: dict[str, str | None] = {name: name for name in names}
     unknown = [name for name in found if family(name) is None]
     if len(unknown) == 1:
@@ -30,7 +30,9 @@ def _of_name(name: str) -> str | None:
 
     if misspelt.is_of_numbers(name):
         return None
-    try:
-        return str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-    except (OSError, UnicodeError):
-        return None
+    for kind in (socket.AF_INET, socket.AF_INET6):
+        try:
+            return str(socket.getaddrinfo(name, None, kind, socket.SOCK_STREAM)[0][4][0])
+        except (OSError, UnicodeError):
+            continue
+    return None

@@ -31,7 +31,7 @@ _STYLE = """\
 def svg(view: overview.Overview) -> str:
     """The drawing of an Overview as the text of an SVG document."""
     runs = [[server] for server in view.servers] if len(view.servers) <= _ALL_DRAWN else view.runs
-    boxes = [_server(run, view.group_of) for run in runs]
+    boxes = [_server(run, view.group_of, noun="servers" if view.ranks is None else "networks") for run in runs]
     placed, width, height = _placed(boxes)
     width = max(width, _wide(view.headline) + 2 * _PAD)
     parts = [
@@ -72,14 +72,19 @@ def _placed(boxes: Iterable[Box]) -> tuple[list[Box], int, int]:
     return placed, widest, y + tallest + _PAD
 
 
-def _server(run: Sequence[overview.Server], group_of: Callable[[str], int], columns: int = _COLUMNS) -> Box:
-    """The box of one server, or of a run of servers that are alike.  columns: devices in a row, at most."""
+def _server(
+    run: Sequence[overview.Server], group_of: Callable[[str], int], columns: int = _COLUMNS, noun: str = "servers"
+) -> Box:
+    """The box of one server, or of a run of servers that are alike.
+
+    columns: devices in a row, at most.  noun: what they are, several of them.
+    """
     first, last = run[0], run[-1]
     name = first.name if len(run) == 1 else f"{first.name} - {last.name}"
     ranks = overview.ranges([device.rank for server in run for device in server.devices])
     note = f"ranks {ranks}" + (f", super pod {first.pod}" if first.pod else "")
     if len(run) > 1:
-        note = f"{len(run)} servers, {note}"
+        note = f"{len(run)} {noun}, {note}"
     x, y, tallest, widest, parts = _PAD, _HEAD, 0, 0, []
     for members in _groups(first.devices, group_of):
         width, height, body = _group(members, len(run) > 1, columns)

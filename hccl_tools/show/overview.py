@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
@@ -10,7 +10,8 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
-from hccl_tools.common.words import one_line
+from hccl_tools.show import networks
+from hccl_tools.show.networks import text_of
 from hccl_tools.table.view import objects
 
 MAX_DETAILED = 32  # devices; a reader cannot take in more lines than that at a glance
@@ -23,10 +24,14 @@ class Device(Row):
     address: str
     rank: str
     super_device_id: str
+    local_id: str = "-"
 
 
 class Server(Record):
-    """A server that has devices; pod: its super_pod_id, None where it is in no super pod."""
+    """A server that has devices; pod: its super_pod_id, None where it is in no super pod.
+
+    Of a version 2.0 table, which has no servers, it is the innermost network of the ranks.
+    """
 
     name: str
     devices: list[Device]
@@ -40,6 +45,7 @@ class Overview(Record):
     warnings: what is wrong with it, as lines.
     servers:  all, in the order of ranks.  runs: lists of consecutive servers that are alike.
     group_of: the group of a device, from its number.
+    ranks:    of a version 2.0 table its ranks for --json, whose `servers` are networks; else None.
     """
 
     version: str
@@ -48,36 +54,41 @@ class Overview(Record):
     servers: list[Server]
     runs: list[list[Server]]
     group_of: Callable[[str], int]
+    ranks: list[JsonObject] | None = None
 
 
 def of(table: object, generation: str | None = None) -> Overview:
-    """The Overview of a parsed table, good or bad; without servers where the table has no server_list."""
+    """The Overview of a parsed table, good or bad; without servers where it has none of the lists that are shown."""
     pods = _pods(table)
-    found = [_server(entry, pods) for _, entry in objects(table, "server_list")]
+    lists_ranks = bool(objects(table, "rank_list"))
+    found = list(_networks(table)) if lists_ranks else list(_servers(table, pods))
     servers = sorted((server for server in found if server.devices), key=_first_rank)
-    ranks = sum(len(server.devices) for server in servers)
-    headline = tr(
-        "version {version}, servers: {servers}, ranks: {ranks}",
-        version=_shown(table, "version"),
-        servers=len(servers),
-        ranks=ranks,
-    )
+    counts = {"version": text_of(table, "version"), "ranks": sum(len(server.devices) for server in servers)}
+    if lists_ranks:
+        headline = tr("version {version}, inner networks: {number}, ranks: {ranks}", number=len(servers), **counts)
+    else:
+        headline = tr("version {version}, servers: {servers}, ranks: {ranks}", servers=len(servers), **counts)
     if pods:
         headline += tr(", super pods: {number}", number=len(set(pods.values())))
     faults = errors(verdict.check(table, generation)) if servers else []
     warnings = [verdict.advice(faults)] if faults else []
     return Overview(
-        version=_shown(table, "version"),
+        version=text_of(table, "version"),
         headline=headline,
         warnings=warnings,
         servers=servers,
         runs=_runs(servers),
         group_of=_group_of(generation),
+        ranks=list(networks.documents(table)) if lists_ranks else None,
     )
 
 
 def document(view: Overview, file: str) -> JsonObject:
     """The Overview for --json; None is what the table has not.  file: what the user named."""
+    head = {"file": file, "version": _known(view.version)}
+    if view.ranks is not None:
+        counts = {"servers": None, "ranks": len(view.ranks)}
+        return {**head, **counts, "server_list": [], "rank_list": view.ranks, "warnings": view.warnings}
     servers = [
         {
             "server_id": _known(server.name),
@@ -86,14 +97,8 @@ def document(view: Overview, file: str) -> JsonObject:
         }
         for server in view.servers
     ]
-    return {
-        "file": file,
-        "version": _known(view.version),
-        "servers": len(servers),
-        "ranks": sum(len(server.devices) for server in view.servers),
-        "server_list": servers,
-        "warnings": view.warnings,
-    }
+    ranks = sum(len(server.devices) for server in view.servers)
+    return {**head, "servers": len(servers), "ranks": ranks, "server_list": servers, "warnings": view.warnings}
 
 
 def _document_of(device: Device) -> JsonObject:
@@ -115,25 +120,39 @@ def _number(text: str) -> int | str | None:
     return _known(text) if number is None else number
 
 
-def _server(entry: dict[str, object], pods: Mapping[str, str]) -> Server:
-    keys = ("device_id", "device_ip", "rank_id", "super_device_id")
-    devices = [Device(*(_shown(device, key) for key in keys)) for _, device in objects(entry, "device")]
-    name = _shown(entry, "server_id")
-    return Server(name=name, devices=devices, pod=pods.get(name))
+# (the list, a server's name, its devices, the address of one): versions 1.0 and 1.2, and version 1.1
+_LISTS = (("server_list", "server_id", "device", "device_ip"), ("node_list", "node_addr", "ranks", "rank_ip"))
+
+
+def _servers(table: object, pods: Mapping[str, str]) -> Iterator[Server]:
+    for key, name_key, devices_key, address_key in _LISTS:
+        keys = ("device_id", address_key, "rank_id", "super_device_id")
+        for _, entry in objects(table, key):
+            devices = [Device(*(text_of(device, each) for each in keys)) for _, device in objects(entry, devices_key)]
+            name = text_of(entry, name_key)
+            yield Server(name=name, devices=devices, pod=pods.get(name))
+
+
+def _networks(table: object) -> Iterator[Server]:
+    """The innermost networks of a list of ranks, with the ranks in each."""
+    found: dict[str, list[Device]] = {}
+    for _, rank in objects(table, "rank_list"):
+        levels = networks.levels(rank)
+        texts = (text_of(rank, "device_id"), networks.words(levels), text_of(rank, "rank_id"))
+        device = Device(*texts, "-", text_of(rank, "local_id"))
+        found.setdefault(networks.inner(levels), []).append(device)
+    for name, devices in found.items():
+        devices.sort(key=lambda device: whole_number(device.rank) or 0)
+        yield Server(name=name, devices=devices, pod=None)
 
 
 def _pods(table: object) -> dict[str, str]:
     """{server_id: super_pod_id} as far as the table has them."""
     return {
-        _shown(server, "server_id"): _shown(pod, "super_pod_id")
+        text_of(server, "server_id"): text_of(pod, "super_pod_id")
         for _, pod in objects(table, "super_pod_list")
         for _, server in objects(pod, "server_list")
     }
-
-
-def _shown(entry: object, key: str) -> str:
-    value = entry.get(key) if isinstance(entry, dict) else None
-    return "-" if value is None else one_line(value)
 
 
 def _first_rank(server: Server) -> int:

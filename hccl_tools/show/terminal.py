@@ -56,6 +56,8 @@ def _table(columns: Sequence[Column], rows: Iterable[Row], styles: Mapping[str, 
 
 def _detailed(view: overview.Overview) -> tuple[list[Column], list[Row]]:
     pods = any(server.pod for server in view.servers)
+    if view.ranks is not None:
+        return _detailed_ranks(view)
     columns = [("server", False), ("rank", True), ("device", True), ("device_ip", False)]
     if pods:
         columns += [("super_device_id", True), ("super pod", False)]
@@ -69,9 +71,22 @@ def _detailed(view: overview.Overview) -> tuple[list[Column], list[Row]]:
     return columns, rows
 
 
+def _detailed_ranks(view: overview.Overview) -> tuple[list[Column], list[Row]]:
+    """Of a version 2.0 table: which rank is where in the networks, and its addresses on each layer."""
+    columns = [("network", False), ("rank", True), ("device", True), ("local_id", True), ("addresses", False)]
+    rows: list[Row] = []
+    for server in view.servers:
+        for index, device in enumerate(server.devices):
+            name = server.name if index == 0 else ""
+            cells = [name, device.rank, device.number, device.local_id, device.address]
+            rows.append((cells, index == len(server.devices) - 1))
+    return columns, rows
+
+
 def _folded(view: overview.Overview) -> tuple[list[Column], list[Row]]:
     pods = any(server.pod for server in view.servers)
-    columns = [("servers", False), ("number", True), ("ranks", False), ("devices", False), ("device_ip", False)]
+    first_column, last_column = ("servers", "device_ip") if view.ranks is None else ("networks", "addresses")
+    columns = [(first_column, False), ("number", True), ("ranks", False), ("devices", False), (last_column, False)]
     if pods:
         columns.append(("super pod", False))
     rows: list[Row] = []

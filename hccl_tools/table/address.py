@@ -9,6 +9,9 @@ else:
     import _socket  # the module socket imports selectors and enum, for nothing that is needed here
 
 
+_OWN = bytes(15) + b"\1"  # ::1
+
+
 def family(address: str) -> int | None:
     """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, else None."""
     return {4: _socket.AF_INET, 16: _socket.AF_INET6}.get(len(packed(address)))
@@ -24,6 +27,23 @@ def packed(address: str) -> bytes:
         return _socket.inet_pton(_socket.AF_INET6, address)
     except (OSError, ValueError):
         return b""
+
+
+def bare(text: str) -> str:
+    """The address in ``[::1]``, as URLs have it; any other text is its own."""
+    inner = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    return inner if family(inner) == _socket.AF_INET6 else text
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this host reaches itself there; a name is none."""
+    return family(address) is not None and (address.startswith("127.") or packed(address) == _OWN)
+
+
+def is_of_one_link(address: str) -> bool:
+    """Whether it is an IPv6 address that means another host on every network: fe80::1 and its like."""
+    found = packed(address)
+    return len(found) == len(_OWN) and found[0] == 0xFE and found[1] & 0xC0 == 0x80
 
 
 def is_one_of(address: str | None, listed: str) -> bool:

@@ -46,7 +46,7 @@ _WITHOUT_RANKS = {
     ),
     "topo_file_path": (
         marked("hccl_rootinfo.json: an Atlas 950 host's own description"),
-        marked("a job needs a rank table of its own (version 2.0), with a rank_id for each device"),
+        marked("make the rank table of it: python hccl_tools/hccl_tools.py --generation 950 --root_info FILE"),
     ),
 }
 

@@ -115,9 +115,12 @@ def row_and_column(text: str, offset: int) -> tuple[int, int]:
 
 def _rows(text: str, offsets: set[int]) -> dict[int, tuple[int, int]]:
     """{offset: (row, column)}; one pass over the text for all of them."""
-    found, row, before = {}, 1, 0
+    found, row, before, end = {}, 1, 0, -1  # end: of the row before; a table may be one long row
     for offset in sorted(offsets):
-        row += text.count("\n", before, offset)
+        rows = text.count("\n", before, offset)
+        if rows:
+            row += rows
+            end = text.rfind("\n", before, offset)
         before = offset
-        found[offset] = row, offset - text.rfind("\n", 0, offset)
+        found[offset] = row, offset - end
     return found

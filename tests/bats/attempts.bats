@@ -104,6 +104,43 @@ agreeing() {
   [[ $stderr != *'restart 2'* && ! -e logs0/latest/restart_2 ]]
 }
 
+# progresses: train.py, whose rank 3 fails after each of the steps 2, 4 and 4; only ranks of the second host print them
+progresses() {
+  cat >train.py <<'PY'
+import os, sys, time
+
+rank = int(os.environ["RANK_ID"])
+if rank == 3:
+    number = len(open("attempts").read()) if os.path.exists("attempts") else 0
+    open("attempts", "a").write("x")
+    for step in range(1, [3, 5, 5, 5][number]):
+        print(f"epoch: 1 step: {step}, loss is 0.5", flush=True)
+    sys.exit(7 + number)
+time.sleep(600)
+PY
+}
+
+@test "how far the job came on any host counts for all: a restart that helped does not count, the next one is in vain" {
+  table
+  progresses
+  typed 1 --max_restarts 1 --train_script train.py
+  typed 0 --max_restarts 1 --train_script train.py
+  host_ended 0 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no step further after 1 restart, as many as --max_restarts allows; the job ends*: exit 9;*'
+  host_ended 1 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no step further after 1 restart, as many as --max_restarts allows; the job ends*: exit 9;*'
+  ln -s logs0 logs
+  [[ "$(launch_json '[a["progress"]["counted"] for a in [*r["outcome"]["attempts"], r["outcome"]]]')" = '[False, False, True]' ]]
+}
+
+@test "a rank of one host that dies three times of the same ends the job on all hosts" {
+  table
+  progresses
+  sed -i -e 's/\[3, 5, 5, 5\]/([3] * 9)/' -e 's/7 + number/7/' train.py
+  typed 1 --max_restarts 9 --train_script train.py
+  typed 0 --max_restarts 9 --train_script train.py
+  host_ended 0 7 '*: rank 3 (device 1) died at step 2 of epoch 1 with the same error in three attempts (1, 2, 3): exit code 7; the job ends*: exit 7;*'
+  host_ended 1 7 '*: rank 3 (device 1) died at step 2 of epoch 1 with the same error in three attempts (1, 2, 3): exit code 7; the job ends*: exit 7;*'
+}
+
 @test "both hosts fail in the same attempt: that is one restart" {
   running '0: first await 1 2 3, first exit 3; 1: wait; 2: first await 0 1 3, first exit 4; 3: wait' --max_restarts 3
   eventually says 0 'restart 1 of 3'

@@ -94,6 +94,40 @@ job() {
   [[ "$(<logs/latest/rank_2.log)" = 'note: this rank is not bound to cores: none are found for it on this host' ]]
 }
 
+# mapped SCRIPT WORD...: two ranks and the scheduler, with the cores of a map, and memory of node 0 by numactl
+mapped() {
+  [[ -e /sys/devices/system/node/node0 ]] || skip "this machine does not show NUMA nodes"
+  mkdir bin
+  printf '#!/bin/sh\necho "$$ $*" >>%q\nshift 3\nexec "$@"\n' "$WORLD/numactl" >bin/numactl
+  chmod +x bin/numactl
+  PATH=$WORLD/bin:$PATH
+  printf '{"bind_config": {"bind_cpu_mode": "cpu", "bind_memory_mode": "numa"},
+    "bind_cpu": {"device0": {"main": "%s"}, "device1": {"main": "%s"}, "scheduler": {"main": "%s"}},
+    "bind_memory": {"device1": 0}}' "$B" "$A" "$B" >bind.json
+  launch_ranks '0: wait; 1: wait' "$@" --bind_numa bind.json config.yaml
+  [[ "$(cores_of 0) $(cores_of 1)" = "$B $A" ]] || fail "$(cores_of 0) $(cores_of 1)"
+  eventually test -s "$STUB_OUT/scheduler.json"
+  local scheduler # other tests may have one, too
+  for scheduler in $(pgrep -f mindspore_scheduler.py); do
+    ! grep -qzxF "STUB_OUT=$STUB_OUT" "/proc/$scheduler/environ" || break
+  done
+  [[ "$(taskset -c -p "$scheduler")" == *": $B" ]] || fail "$(taskset -c -p "$scheduler")"
+  [[ "$(<numactl)" == "$(recorded rank_1 'r["pid"]') --membind 0 -- "* ]] || fail "$(<numactl)"
+  [[ "$(launch_json '[(rank["cores"], rank.get("memory")) for rank in r["ranks"]]')" = "[('$B', None), ('$A', '0')]" ]]
+  [[ "$(recorded rank_0 'r["env"]["MSRUN_BIND_FILE"]')" = "$WORLD/bind.json" ]]
+  launch_json_fits
+  end_by TERM 143
+}
+
+@test "our own shell: a map gives ranks, their memory and the scheduler their places" { mapped ascend2p.sh; }
+
+@test "msrun: a map gives ranks, their memory and the scheduler their places" {
+  need_mindspore
+  export PYTHONPATH=$FIXTURES/quick_msrun
+  HCCN=()
+  mapped run_msrun.sh --worker_num 2
+}
+
 @test "--bind_numa: ranks on one node share its cores, and no lock is taken" {
   launch_ranks '0: wait; 1: wait' ascend2p.sh --bind_numa config.yaml
   local -r nodes=$(cat /sys/devices/system/node/node*/cpulist 2>/dev/null | wc -l)

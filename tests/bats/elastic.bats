@@ -174,6 +174,36 @@ PY
   cmp mine.json before.json
 }
 
+# networks FILE: the rank and the inner network of every entry of a table of version 2.0.
+networks() {
+  python - "$1" <<'PY'
+import json, sys
+
+print(*(f'{rank["rank_id"]}:{rank["level_list"][0]["net_instance_id"]}' for rank in json.load(open(sys.argv[1]))["rank_list"]))
+PY
+}
+
+@test "a spare host of a table of version 2.0, whose hosts the hostfile names: it gets the ranks of the lost one" {
+  lab_up 3
+  python - >mine.json <<'PY'
+import json
+
+ranks = [
+    {"rank_id": n, "local_id": n % 2, "device_id": n % 2, "level_list": [
+        {"net_layer": 0, "net_instance_id": f"srv{n // 2}", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": [
+            {"addr_type": "EID", "addr": f"{n:032x}", "ports": ["0/0"], "plane_id": "plane_0"}]}]}
+    for n in range(6)
+]
+print(json.dumps({"version": "2.0", "status": "completed", "rank_count": 6, "rank_list": ranks}))
+PY
+  cluster_of 3 2 --spare 1 --rank_table mine.json
+  [[ "$(networks logs/latest/hccl_4p.json)" = '0:srv0 1:srv0 2:srv1 3:srv1' ]]
+  "$LAB_SH" off 1
+  ended_well '*: the job goes on with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
+  [[ "$(networks logs/latest/restart_1/hccl_4p.json)" = '0:srv0 1:srv0 2:srv2 3:srv2' ]]
+  [[ "$(hosts_now)" = '10.77.0.1 10.77.0.1 10.77.0.3 10.77.0.3' ]]
+}
+
 @test "a signal while the next attempt is planned ends the job, and nothing is left" {
   lab_up 3
   printf '%s\n' '#!/bin/bash' '[[ ! -e ${0%/*}/slow ]] || { echo >"${0%/*}/asked"; exec sleep 61.5; }' 'exec ssh "$@"' \

@@ -316,7 +316,7 @@ node0:x|HOSTS: node0:x has no number of ranks from 1 to 65536; write HOST:8,HOST
 node0:0|HOSTS: node0:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node[3-1]:2|HOSTS: node[[]3-1]: 3-1 is neither a number nor a range; write sets as node[[]1-4] or node[[]1,3]
 fe80::1|HOSTS: fe80::1 is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name
-no-such-host.invalid:2|no-such-host.invalid has no IPv4 address (*); add it to /etc/hosts
+no-such-host.invalid:2|no-such-host.invalid has no address (*); add it to /etc/hosts
 LIST
   refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks' \
     launch run_mpirun_1.sh --config config.yaml -n 5 127.0.0.1:2

@@ -87,7 +87,7 @@ for_signal() {
 --worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
 --worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
 LIST
-  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no IPv4 address (*' \
+  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no address (*' \
     launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
 }
 
@@ -116,4 +116,20 @@ msrun_on() {
   wait "$!" || fail "$(<stderr1)"
   fitted_alike 2 logs0/latest/rank_0.log logs1/latest/rank_1.log
   [[ $stderr == *$'\n0     0       0 '* && "$(<stderr1)" == *$'\n1     0       0 '* ]] || fail "$stderr" "$(<stderr1)"
+}
+
+# ---- msrun's words -------------------------------------------------------------------------------
+
+@test "--sim_level compiles one rank of thousands: one process, no scheduler, no device" {
+  unset MS_SIMULATION_LEVEL
+  STUB_DO='' ends 0 '*' launch_npu run_msrun.sh --device_target Ascend --worker_num 4096 --local_worker_num 8 \
+    --sim_level 1 --sim_rank_id 777 config.yaml
+  [[ "$(ls "$STUB_OUT")" = rank_777.json && ! -e logs/latest/scheduler.log ]] || fail "$(ls "$STUB_OUT" logs/latest)"
+  [[ "$(recorded rank_777 '[r["env"].get(n) for n in ("MS_SIMULATION_LEVEL", "RANK_ID", "RANK_SIZE", "MS_ROLE", "MS_SCHED_HOST")]')" = "['1', '777', '4096', None, None]" ]]
+}
+
+@test "--worker_log_name: the logs have links by msrun's names" {
+  STUB_DO='1: print 3' ends 0 '*' launch run_msrun.sh --worker_num 2 --worker_log_name 'w_{ip}_{hostname}' config.yaml
+  diff "logs/latest/w_127.0.0.1_$(hostname)_1.log" logs/latest/rank_1.log
+  ends 2 '*--worker_log_name ../w: is not the name of a file*' launch run_msrun.sh --worker_log_name ../w config.yaml
 }

@@ -176,6 +176,25 @@ reported() {
   grep -qx 'got SIGUSR1' logs/latest/rank_3.log
 }
 
+@test "SIGUSR1 that Slurm sends to the steps is a request, which the launcher learns from the agents" {
+  batch_runs '0: usr1; 1: usr1; 2: usr1; 3: usr1'
+  scancel --signal=USR1 "$(squeue -h -o %i)"
+  eventually grep -q 'exit 0' sbatch.out || fail "$(<sbatch.out)"
+  [[ "$(grep -c 'SIGUSR1: asking all ranks to save and to end' sbatch.out)" = 1 ]] || fail "$(<sbatch.out)"
+  [[ "$(<logs/latest/request.json)" = '{"GracefulExit": 1}' ]]
+  grep -qx 'got SIGUSR1' logs/latest/rank_3.log
+}
+
+@test "--stop_before asks the ranks before the time limit of the job" {
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait'
+  sbatch --quiet --output=sbatch.out --time=20 -N 2 --ntasks-per-node=2 "$SCRIPTS/run_slurm.sh" --device_target CPU \
+    --train_script "$FIXTURES/stub_trainer.py" --stop_before 1195 config.yaml
+  eventually grep -q 'exit 124' sbatch.out || fail "$(<sbatch.out)"
+  [[ "$(<sbatch.out)" == *'the time limit comes in 1195 s, the --stop_before: stopping all ranks; they have 1190 s to save'* ]] || fail "$(<sbatch.out)"
+  [[ "$(<logs/latest/request.json)" = '{"GracefulExit": 1}' ]]
+  eventually nobody_left
+}
+
 @test "--hang_timeout: the ranks' agents save their stacks and the launcher says where each rank is" {
   STUB_DO='0: wait; 1: wait; 2: wait; 3: wait' ends 124 '*' allocated --hang_timeout 3
   [[ $stderr == *"run_slurm.sh: ranks 0-3: in wait ($FIXTURES/stub_trainer.py:"*")"$'\n'* ]] || fail "$stderr"

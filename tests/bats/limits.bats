@@ -15,6 +15,27 @@ setup() {
   nobody_left
 }
 
+@test "--stop_before asks the ranks to save before the --timeout: they have the time until then, and there is no restart" {
+  export STUB_DO='0: save; 1: wait'
+  ends 124 '*the time limit comes in 598 s, the --stop_before: stopping all ranks; they have 593 s to save*' \
+    launch ascend2p.sh --timeout 600 --stop_before 598 --max_restarts 2 --grace 1 config.yaml
+  [[ $stderr == *'asked to end: rank 1 ended without saving'* && $stderr != *'restart 1'* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["asked"]["saved"], r["outcome"]["asked"]["not_saved"]')" = "('stop_before', [0], [1])" ]]
+  python -m check_jsonschema -q --schemafile "$BATS_TEST_DIRNAME/../../schemas/launch.schema.json" logs/latest/launch.json
+  nobody_left
+}
+
+@test "--stop_before without a limit says that it does nothing" {
+  STUB_DO='' ends 0 '*--stop_before does nothing: the job has no time limit; set one with --timeout SECONDS*' \
+    launch ascend2p.sh --stop_before 60 config.yaml
+}
+
+@test "after a failure the ranks learn that SIGTERM is not a request, in each attempt anew" {
+  export STUB_DO='0: wait; 1: first await 0, exit 3'
+  ends 3 '*restart 1 of 1*' launch ascend2p.sh --max_restarts 1 config.yaml
+  [[ "$(<logs/latest/request.json)" = '{"GracefulExit": 0}' ]]
+}
+
 @test "a signal while a limit stops the job: the limit has decided the exit code" {
   launch_ranks '0: ignore TERM; 1: wait' ascend2p.sh --timeout 1 --grace 2 config.yaml
   eventually grep -q -e '--timeout: stopping' "$BATS_TEST_TMPDIR/stderr"

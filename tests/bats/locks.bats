@@ -133,3 +133,95 @@ waiting_job() {
   end_by TERM 143
   [[ -z "$(ls "$MINE")" ]]
 }
+
+# ---- HCCL's ports --------------------------------------------------------------------------------
+
+# ports RANK: what the rank has of HCCL's ports
+ports() {
+  recorded "rank_$1" '{n: v for n, v in sorted(r["env"].items()) if n.startswith("HCCL_") and "PORT" in n}'
+}
+
+@test "two jobs of one host have other ports of HCCL, and the one that is alone keeps the default" {
+  unset HCCL_IF_BASE_PORT HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
+  [[ "$(ports 0)$(ports 1)" = '{}{}' && "$(launch_json 'r["hccl"]')" = "{'ports': '60000-60031', 'origin': 'default'}" ]]
+  [[ "$(cat "$MINE/$LAUNCHER".*)" == *'"ports": [[60000, 60031]], '* ]] || fail "$(cat "$MINE"/*)"
+  local -r first=$LAUNCHER
+  rm "$STUB_OUT"/*
+  STUB_DO='' ends 0 "*HCCL gets the ports 61024-61055 in this job: */ascend2p-* has 60000-60031 (process $first)*" \
+    launch_npu ascend2p.sh --devices 2,3 config.yaml
+  [[ "$(ports 0)$(ports 1)" = "{'HCCL_IF_BASE_PORT': '61024'}{'HCCL_IF_BASE_PORT': '61024'}" ]] || fail "$(ports 0)"
+  [[ "$(launch_json 'r["hccl"]')" = "{'ports': '61024-61055', 'origin': 'chosen'}" ]]
+  launch_json_fits
+  kill -TERM "$first"
+  eventually nobody_left
+}
+
+@test "--dry_run shows HCCL's ports, and ports of the user's that another job has are refused" {
+  unset HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  HCCL_IF_BASE_PORT=61500 launch_ranks '0: wait; 1: wait' ascend2p.sh --device_target Ascend --no_check config.yaml
+  [[ "$(ports 1)" = "{'HCCL_IF_BASE_PORT': '61500'}" ]] || fail "$(ports 1)"
+  rm "$STUB_OUT"/*
+  mkdir other && cp config.yaml hccn.conf other && cd other
+  unset HCCL_IF_BASE_PORT
+  ends 0 '*' launch_npu ascend2p.sh --devices 2,3 --dry_run config.yaml
+  [[ $output == *"# HCCL listens at ports 60000-60031: HCCL's default"* ]] || fail "$output"
+  HCCL_IF_BASE_PORT=61510 refused 78 "*HCCL_IF_BASE_PORT=61510: HCCL listens at 61510-61541, but * has 61500-61531 (process $LAUNCHER); unset HCCL_IF_BASE_PORT*" \
+    launch_npu ascend2p.sh --devices 2,3 config.yaml
+  kill -TERM "$LAUNCHER"
+  eventually nobody_left
+}
+
+@test "mpirun and msrun hand HCCL's ports on to their ranks" {
+  need mpirun
+  need_mindspore
+  export PYTHONPATH=$FIXTURES/quick_msrun # the real msrun; its trainers are stubs
+  unset HCCL_IF_BASE_PORT HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  first_job
+  HCCN=()
+  local script
+  for script in run_mpirun.sh\ -n run_msrun.sh\ --worker_num; do
+    # shellcheck disable=SC2086 # a script and its option
+    STUB_DO='' ends 0 '*' launch_npu ${script% *} --device_target Ascend ${script#* } 2 --devices 2,3 config.yaml
+    [[ "$(ports 0)$(ports 1)" = "{'HCCL_IF_BASE_PORT': '61024'}{'HCCL_IF_BASE_PORT': '61024'}" ]] || fail "$script: $(ports 0)"
+    rm "$STUB_OUT"/*
+  done
+  kill -TERM "$FIRST"
+  eventually nobody_left
+}
+
+# eight_npus: simulated ones, of which a job may have some
+eight_npus() {
+  export HCCN_SIM=$BATS_TEST_TMPDIR/cards NPU_SIM=$BATS_TEST_TMPDIR/cards PATH=$FIXTURES/bin:$PATH
+  mkdir "$HCCN_SIM"
+  cp "$PROJECT/configs/demo_hccn.conf" "$HCCN_SIM/hccn.conf"
+  echo 8 >"$HCCN_SIM/devices"
+  echo none >"$HCCN_SIM/pod"
+  HCCN=()
+}
+
+# derived RANK_START WORD...: HCCL_IF_BASE_PORT of run_cluster.sh for that server of hccl.json
+derived() {
+  ends 0 '*' launch_npu run_cluster.sh --dry_run --config config.yaml "${@:2}" data hccl.json 4 "$1"
+  sed -n 's/^export .*HCCL_IF_BASE_PORT=\([0-9]*\).*/\1/p' <<<"$output"
+}
+
+@test "typed on each host, a job that has some of the devices derives the same ports of HCCL there" {
+  unset HCCL_IF_BASE_PORT HCCL_HOST_SOCKET_PORT_RANGE HCCL_NPU_SOCKET_PORT_RANGE
+  eight_npus
+  mkdir data
+  python - >hccl.json <<'PY'
+import json
+servers = [
+    {"server_id": f"127.0.0.{2 + n}", "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
+    for n in range(2)
+]
+print(json.dumps({"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}))
+PY
+  local first
+  first=$(derived 0)
+  [[ $first -ge 61024 && $first -le 65504 && "$(derived 2)" = "$first" ]] || fail "$first $(derived 2)"
+  echo 2 >"$HCCN_SIM/devices" # the job has the hosts alone
+  [[ -z "$(derived 0)$(derived 2)" ]] || fail "$(derived 0)"
+}

@@ -197,3 +197,53 @@ END
   metric_is ranks_expected 4 && metric_is ranks_unseen 2 && metric_is ranks_up 0 && metric_is rank_up 0 'rank="1",host="node0"'
   [[ -z $(metric rank_up 'host="node1"') ]]
 }
+
+# free_port: one at which nobody listens just now
+free_port() {
+  python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# page PATH: the status and the content of the launcher's page at $PORT
+page() {
+  python - "$PORT" "$1" <<'PY'
+import sys, urllib.error, urllib.request
+
+url = f"http://127.0.0.1:{sys.argv[1]}{sys.argv[2]}"
+try:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=30) as answer:
+        print(answer.status, answer.read().decode())
+except urllib.error.HTTPError as error:
+    print(error.code, error.read().decode())
+PY
+}
+
+# page_has PATH PATTERN
+page_has() {
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $(page "$1") == $2 ]]
+}
+
+@test "--metrics :PORT: Prometheus gets the numbers, /healthz says that the job moves and then that it stands still" {
+  PORT=$(free_port)
+  launch_ranks '0: steps 150 20, wait; 1: steps 150 20, wait' ascend2p.sh --metrics "127.0.0.1:$PORT" --stall_timeout 3 config.yaml
+  eventually page_has /healthz '200 {"state": "running"*'
+  eventually page_has /metrics $'200 *mindspore_launch_ranks_up{*} 2\n*mindspore_launch_rank_step{*'
+  eventually page_has /healthz '503 {"state": "stalled"*'
+  end_by TERM 143
+  ! page / 2>/dev/null || fail "it still answers"
+}
+
+@test "--metrics :PORT: one that is taken, or no port, is refused; another name is a file" {
+  refused 2 'ascend2p.sh: --metrics :0: a port is a number from 1 to 65535' launch ascend2p.sh --metrics :0 config.yaml
+  refused 2 'ascend2p.sh: --stall_timeout is for /healthz; add --metrics :PORT*' launch ascend2p.sh --stall_timeout 5m config.yaml
+  refused 2 'ascend2p.sh: --stall_timeout 0: *' launch ascend2p.sh --metrics :9100 --stall_timeout 0 config.yaml
+}
+
+@test "--metrics :PORT: the process may be stopped or killed, and the job goes on" {
+  PORT=$(free_port)
+  launch_ranks '0: usr1; 1: usr1' ascend2p.sh --metrics ":$PORT" config.yaml
+  eventually page_has /healthz '200 *"no step yet"*'
+  shares_no_pipe "$(beside)"
+  kill -KILL "$(beside)"
+  end_by USR1 0 '*the process of --straggler and --metrics was ended before the job*'
+}

@@ -35,6 +35,28 @@ print(json.dumps(table))
 PY
 }
 
+# table_950 [FIRST_DEVICE...]: what ascend-operator writes for 950 nodes, version 2.0: for each pod two ranks on devices from
+# FIRST_DEVICE on (0 0: two nodes), their networks, on the third layer one without an address, and no word about hosts
+table_950() {
+  python - "${@:-0 0}" <<'PY'
+import json, random, sys
+
+def level(layer, name, addresses, kind="CLOS"):
+    listed = [{"addr_type": "EID" if len(each) == 32 else "IPV4", "addr": each, "ports": [f"{layer}/{n}"], "plane_id": f"plane_{n}"}
+              for n, each in enumerate(addresses)]
+    return {"net_layer": layer, "net_instance_id": name, "net_type": kind, "net_attr": "", "rank_addr_list": listed}
+
+ranks = []
+for pod, first in enumerate(map(int, " ".join(sys.argv[1:]).split())):
+    for device in (first, first + 1):
+        eids = [f"{pod:08x}{device:08x}{n:016x}" for n in range(9)]
+        levels = [level(0, f"sp1_srv{pod}", eids[:7], "TOPO_FILE_DESC"), level(1, "superpod_1", eids[7:]), level(3, "cluster", [])]
+        ranks.append({"rank_id": len(ranks), "local_id": device, "device_id": device, "level_list": levels})
+random.shuffle(ranks)
+print(json.dumps({"status": "completed", "version": "2.0", "rank_count": len(ranks), "rank_list": ranks, "job": str(random.random())}))
+PY
+}
+
 # pod NUMBER [NAME=VALUE...] -- WORD...: the launcher of pod NUMBER (127.0.0.2 is pod 0) in the background, on CPU, with logs
 # and messages of its own, with these variables and those that an operator sets beside a rank table
 pod() {

@@ -171,6 +171,21 @@ stub_pods() {
   pod_ended 1 138 '*'
 }
 
+@test "lab: ascend-operator's table for 950 nodes starts the job, and ends it when the job moves" {
+  lab_up 2
+  printf '{"status": "initializing", "version": "2.0"}' | tee >(mounted 1) | mounted 0
+  export STUB_DO='0: wait; 1: wait; 2: wait; 3: wait'
+  MS_SCHED_HOST=10.77.0.1 lab_pod 0 --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  MS_SCHED_HOST=10.77.0.1 lab_pod 1 --train_script "$FIXTURES/stub_trainer.py" config.yaml
+  eventually says 0 waiting:
+  table_950 | tee >(mounted 1) | mounted 0
+  eventually ranks_up 0 1 2 3
+  [[ "$(places RANK_ID DEVICE_ID SERVER_ID MS_SCHED_HOST)" = $'0 0 0 10.77.0.1\n1 1 0 10.77.0.1\n2 0 1 10.77.0.1\n3 1 1 10.77.0.1' ]]
+  printf '{"status": "initializing", "version": "2.0"}' | tee >(mounted 1) | mounted 0
+  pod_ended 0 138 '*is "initializing", not "completed"; the job moves, and the operator starts it again*'
+  pod_ended 1 138 '*'
+}
+
 # bats test_tags=trains
 @test "lab: real MindSpore: two pods of two ranks train together, from the rank table" {
   train_for_real

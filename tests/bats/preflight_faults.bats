@@ -229,6 +229,13 @@ metadata() {
   finds 1 "  node2: * MB/s, on most links * MB/s"
 }
 
+@test "faults: a link that is hardly one, on which connections wait for one another" {
+  need tc
+  as_root 2 tc qdisc add dev eth0 root tbf rate 1mbit burst 32k latency 2s || skip "this kernel limits no link"
+  undo as_root 2 tc qdisc del dev eth0 root
+  finds 1 "  node2: what goes to other hosts, and comes from there, is slow: 256 KiB take longer than 1 s"
+}
+
 # npus FILE TEXT: every host has two simulated NPUs; for npu-smi of node4 the file of its description has the text.
 npus() {
   local host

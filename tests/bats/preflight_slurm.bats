@@ -40,3 +40,36 @@ setup() {
   run --separate-stderr salloc --quiet -N 3 bash inside
   [[ $status -eq 78 && $(grep '^  [^ ]' <<<"$output") == '  n2: no answer; '* ]] || fail "$status $output $stderr"
 }
+
+# trial NODES ARGUMENT...: a trial on as many nodes of an allocation, with the stand-in for MindSpore.
+trial() {
+  python -c 'import numpy' || skip 'needs NumPy'
+  PYTHONPATH=$FIXTURES/trial_mindspore timeout -k 5 300 salloc --quiet -N "$1" --ntasks-per-node=1 bash "$SCRIPTS/preflight.sh" --trial "${@:2}"
+}
+
+@test "preflight.sh --trial in an allocation: srun starts the ranks, and the node that fails is named with Slurm's commands" {
+  STUB_TRIAL='n2: exit 3' run --separate-stderr trial 3
+  [[ $status -eq 78 && $stderr == *'preflight.sh: the trial starts 3 ranks on 3 hosts: '* ]] || fail "$status: $output $stderr"
+  [[ $(grep '^  [^ ]' <<<"$output" | head -n 1) == '  n2: a job on it and n0 fails, jobs without it pass: rank '?' ended with exit code 3' ]] || fail "$output"
+  [[ $output == *'The trial of 2 ranks on 2 hosts passed:'*"Commands that leave out n2, not run:
+  for the launch: --exclude n2
+  for sbatch and salloc: --exclude=n2
+  for Slurm: scontrol update nodename=n2 state=drain reason=failed\ a\ trial\ of\ preflight.sh"* && $output != *kubectl* ]] || fail "$output"
+}
+
+@test "preflight.sh --trial in an allocation: the node that is slow is named, and nothing else" {
+  STUB_TRIAL='n1: slow' run --separate-stderr trial 3 --json
+  [[ $status -eq 1 ]] || fail "$status: $output $stderr"
+  [[ $(python -c 'import json, sys; r = json.load(sys.stdin)
+print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], [a["for"] for a in r["trial"]["advice"]])' <<<"$output") == "[('trial:matmul', ['n1'])] ['exclude', 'sbatch', 'slurm']" ]] || fail "$output"
+}
+
+# bats test_tags=trains
+@test "preflight.sh --trial in an allocation: real MindSpore on two nodes joins, reduces, multiplies and reads" {
+  need_mindspore
+  digits_in data
+  run --separate-stderr timeout -k 5 300 salloc --quiet -N 2 bash "$SCRIPTS/preflight.sh" --trial --data data --json
+  [[ $status -le 1 ]] || fail "$status: $output $stderr"
+  [[ $(python -c 'import json, sys; r = json.load(sys.stdin)["trial"]
+print(r["passed"], sorted({f["measure"] for f in r["figures"]}))' <<<"$output") == "['n0', 'n1'] ['allreduce_16m', 'allreduce_1k', 'allreduce_1m', 'join', 'matmul', 'pair_0', 'read']" ]] || fail "$output"
+}

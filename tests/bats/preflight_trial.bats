@@ -61,6 +61,22 @@ print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], r["trial
   [[ $status -eq 78 && $output == *'no job on several of these hosts passed'* && $output != *'leave out'* ]] || fail "$output $stderr"
 }
 
+@test "trial: a host has this project, and nothing else of ours, in another folder: its ranks find the program there" {
+  local parts=(configs hccl_tools schemas scripts tools)
+  need mpirun ssh
+  lab_up 2
+  mkdir -p here/one site/mindspore_launch
+  cp -r "${parts[@]/#/$PROJECT/}" "$PROJECT/mindspore_launch" here/one
+  cp -r "${parts[@]/#/$PROJECT/}" "$PROJECT"/mindspore_launch/*.py site/mindspore_launch
+  "$LAB_SH" root 1 mount -t tmpfs tmpfs "$WORLD/here" # neither the project, nor the current folder, nor the logs
+  SCRIPTS=$WORLD/here/one/scripts PYTHONPATH=$PYTHONPATH:$WORLD/site
+  cd here
+  run --separate-stderr trial 2 --json
+  [[ $status -le 1 ]] || fail "$status: $output $stderr"
+  [[ $(python -c 'import json, sys; r = json.load(sys.stdin)["trial"]
+print(r["passed"], sorted({f["host"] for f in r["figures"] if f["measure"] == "matmul"}))' <<<"$output") == "['node0', 'node1'] ['node0', 'node1']" ]] || fail "$output"
+}
+
 # bats test_tags=trains
 @test "trial: real MindSpore on two hosts joins, reduces, multiplies and reads" {
   need mpirun ssh

@@ -250,10 +250,10 @@ signal.pause()' "$port" >taken 3>&- &
 
 @test "names that no host has, of several servers: the table must say where they are" {
   named_table no-such-job-0.invalid no-such-job-1.invalid=127.0.0.3
-  cluster_refused 78 "*server no-such-job-0.invalid, which has rank 0, has no IPv4 address (*); write it into the table as \"host_ip\" beside server_id*" \
+  cluster_refused 78 "*server no-such-job-0.invalid, which has rank 0, has no address (*); write it into the table as \"host_ip\" beside server_id*" \
     data hccl.json 4 2
   named_table 127.0.0.256 no-such-job-1.invalid=127.0.0.3
-  cluster_refused 78 "*server 127.0.0.256, which has rank 0, has no IPv4 address: it is nearly one, but mistyped; correct it" data hccl.json 4 2
+  cluster_refused 78 "*server 127.0.0.256, which has rank 0, has no address: it is nearly one, but mistyped; correct it" data hccl.json 4 2
 }
 
 # ---- hostfiles that cannot be ----------------------------------------------------------------------
@@ -281,7 +281,7 @@ signal.pause()' "$port" >taken 3>&- &
   need mpirun
   table 127.0.0.2 127.0.0.3
   printf 'no-such-host.invalid slots=2\n127.0.0.3 slots=2\n' >hosts
-  cluster_refused 78 "*--hostfile: no-such-host.invalid has no IPv4 address*" --hostfile hosts --rank_table hccl.json data
+  cluster_refused 78 "*--hostfile: no-such-host.invalid has no address*" --hostfile hosts --rank_table hccl.json data
   printf '127.0.0.2 slots=2\n' >hosts
   cluster_refused 78 "*server 127.0.0.3 of the rank table is not in the hostfile; add it: 127.0.0.3 slots=2" \
     --hostfile hosts --rank_table hccl.json data

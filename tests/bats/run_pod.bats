@@ -127,20 +127,28 @@ print(json.dumps({"status": "completed", "group_count": "1", "group_list": [grou
 }
 
 @test "a table of version 2.0, as ascend-operator writes it for an Atlas 950: a pod is found by its number" {
-  python - >"$TABLE" <<'PY'
-import json, random
-
-level = {"net_layer": 0, "net_instance_id": "a", "net_type": "TOPO_FILE_DESC", "net_attr": "", "rank_addr_list": [
-    {"addr_type": "EID", "addr": "0" * 32, "ports": ["0/0"], "plane_id": "plane0"}]}
-ranks = [{"rank_id": n, "local_id": n % 2, "device_id": n % 2, "level_list": [level]} for n in range(4)]
-print(json.dumps({"version": "2.0", "status": "completed", "rank_count": 4, "rank_list": ranks, "job": random.random()}))
-PY
+  printf '{"status": "initializing", "version": "2.0"}' >"$TABLE"
   pod 0 MS_SCHED_HOST=127.0.0.2 --
   pod 1 MS_SCHED_HOST=127.0.0.2 --
+  eventually says 1 'is "initializing", not "completed"'
+  table_950 >"$TABLE.new"
+  mv "$TABLE.new" "$TABLE"
   pod_ended 0 0 "*this pod has ranks 0,1 of 4*"
   pod_ended 1 0 "*this pod has ranks 2,3 of 4*"
   [[ "$(places RANK_ID DEVICE_ID SERVER_ID MS_SCHED_HOST)" = $'0 0 0 127.0.0.2\n1 1 0 127.0.0.2\n2 0 1 127.0.0.2\n3 1 1 127.0.0.2' ]]
   cmp "$TABLE" "$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')"
+}
+
+@test "version 2.0: pods that share a node have different devices, and a table of another job is waited for" {
+  table_950 0 2 >"$TABLE"
+  pod 0 MS_SCHED_HOST=127.0.0.2 --
+  pod 1 MS_SCHED_HOST=127.0.0.2 --
+  pod_ended 0 0 "*this pod has ranks 0,1 of 4*"
+  pod_ended 1 0 "*this pod has ranks 2,3 of 4*"
+  [[ "$(places RANK_ID DEVICE_ID SERVER_ID)" = $'0 0 0\n1 1 0\n2 2 1\n3 3 1' ]]
+  table_950 0 0 0 >"$TABLE"
+  one_pod 124 '*hccl.json has 6 ranks, MS_WORKER_NUM says 4; it is the table of another job, or of an earlier start*' \
+    MS_SCHED_HOST=127.0.0.2 -- --pod_wait 0
 }
 
 @test "SIGTERM while the pod waits for the table ends it at once" {
@@ -160,6 +168,7 @@ PY
   kill -TERM "${PIDS[1]}"
   pod_ended 1 143 '*SIGTERM: stopping all ranks*exit 143*'
   pod_ended 0 143 '*: 127.0.0.3: SIGTERM has stopped its launcher; stopping the ranks of this host*exit 143*'
+  [[ "$(cat logs[01]/latest/request.json)" = $'{"GracefulExit": 1}\n{"GracefulExit": 1}' ]] || fail "$(tail logs?/latest/request.json)"
   nobody_left
 }
 

@@ -99,7 +99,7 @@ setup() {
 
 @test "the scheduler's host is unknown to DNS: exit 124 with the reason" {
   bare_pod 1 MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 JOB_COMPLETION_INDEX=1 MS_SCHED_HOST=job-0.invalid -- --pod_wait 1
-  pod_ended 1 124 "*waiting: the scheduler's host job-0.invalid has no IPv4 address*waited for 1 s: *publishNotReadyAddresses*"
+  pod_ended 1 124 "*waiting: the scheduler's host job-0.invalid has no address*waited for 1 s: *publishNotReadyAddresses*"
 }
 
 # ---- contradictions, and what is missing: nothing starts ---------------------------------------------
@@ -121,7 +121,7 @@ wrong() {
     MS_NODE_RANK=2 MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 --
   wrong 78 '*MS_WORKER_NUM=many is not a number from 1 to 65536;*' MS_WORKER_NUM=many --
   wrong 78 '*MS_ROLE=MS_PSERVER is neither MS_SCHED nor MS_WORKER;*' MS_ROLE=MS_PSERVER --
-  wrong 78 '*MS_SCHED_HOST: "-oProxyCommand=x" is neither the name nor the IPv4 address of a host;*' MS_SCHED_HOST=-oProxyCommand=x --
+  wrong 78 '*MS_SCHED_HOST: "-oProxyCommand=x" is neither the name nor the address of a host;*' MS_SCHED_HOST=-oProxyCommand=x --
   wrong 78 '*POD_IP: it is empty; the pod has no IP, *' POD_IP= --
   wrong 78 '*POD_IP=localhost: this is not an IP address;*' POD_IP=localhost --
   wrong 78 '*ASCEND_VISIBLE_DEVICES: "0,0" names device 0 twice*' ASCEND_VISIBLE_DEVICES=0,0 --

@@ -22,7 +22,7 @@ import figures
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from hccl_tools.hosts import ask
+from hccl_tools.hosts.answering import frame, unpacked
 from hccl_tools.hosts.cards import Card
 
 DEVICES = 8
@@ -151,13 +151,13 @@ def answering(hosts, hanging, answer=None):
 
 def of_cards(number, line):
     """The frame of a host whose cards are well."""
-    asked = ask._unpacked(line)
+    asked = unpacked(line)
     assert len(asked["question"][1]) == DEVICES
     well = {"netmask": "255.0.0.0", "link": "UP", "tls": "0", "gateway": None, "health": "Success"}
     cards = {
         device: Card(ip=address(number, device), lost={}, failed={}, **well).as_dict() for device in range(DEVICES)
     }
-    return ask.frame({"content": cards, "lines": [], "version": asked["version"]}, asked["nonce"])
+    return frame({"content": cards, "lines": [], "version": asked["version"]}, asked["nonce"])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ import lab_hosts
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "preflight")]
 
-from hccl_tools.hosts import ask
+from hccl_tools.hosts.answering import frame, unpacked
 
 HEALTHY = importlib.import_module("healthy_hosts").HEALTHY
 
@@ -88,12 +88,12 @@ def answers(hosts, differing):
     every = hosts // differing if differing else 0
 
     def answer(number, line):
-        asked = ask._unpacked(line)
+        asked = unpacked(line)
         facts = {**HEALTHY, "memory_free": (1 << 39) + number}
         if every and number % every == 1:
             facts.update({"kernel": f"6.{number}", "variable:HCCL_BUFFSIZE": str(number)})
         content = {"facts": facts, "failed": {}, "links": links(asked["question"]["links"])}
-        return ask.frame({"content": content, "lines": [], "version": asked["version"]}, asked["nonce"])
+        return frame({"content": content, "lines": [], "version": asked["version"]}, asked["nonce"])
 
     return answer
 

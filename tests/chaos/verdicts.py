@@ -94,7 +94,8 @@ def _codes_of_ranks(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:
     possible |= {128 + _number(name) for name in allowed.claims if name.startswith("SIG")}
     problems = []
     for line in _messages(stderr):
-        row = re.match(r"(\d+) +\d+ +(\d+)( SIG\w+)?(, stopped by us)?", line)
+        # A row of the table of attempts has other numbers.
+        row = re.match(r"(\d+) +\d+ +(\d+)( SIG\w+)?(, stopped by us)?(?![\d ]*  (?:no|\d+ of \d+) )", line)
         if row and not row[4] and int(row[2]) not in possible:
             problems.append(f"a rank cannot have ended so: {line}")
         first = re.search(r"rank \d+ \(device \d+\) (?:was ended by SIG(\w+)|exited with code (\d+))", line)

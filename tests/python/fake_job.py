@@ -26,6 +26,7 @@ class World:
         self.time = START
         self.signals = []
         self.living = {}  # process group -> (its member's name, what signals do to it)
+        self.without_usr1 = set()  # members that do not handle SIGUSR1
         self.left_behind = set()  # groups in which something lives after the member
         self._coming, self._numbers = [], itertools.count()
         self._looks = 0
@@ -87,6 +88,11 @@ class World:
         if number:
             self._signal(pid, number, "process")
         return True
+
+    def pass_on(self, pid, number):
+        name, _ = self.living.get(pid, ("", {}))
+        self.send(pid, TERM if name in self.without_usr1 and number == USR1 else number)
+        return name not in self.without_usr1 or number != USR1
 
     def living_groups(self, groups):
         return {group for group in groups if group in self.living or group in self.left_behind}

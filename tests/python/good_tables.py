@@ -84,6 +84,36 @@ def rank_list():
     return {"version": "2.0", "status": "completed", "rank_count": 2, "rank_list": ranks}
 
 
+def eid(host, device):
+    """The inner address of a device of host_of_950."""
+    return f"{host * 64 + device:032x}"
+
+
+def host_of_950(host=0, size=8):
+    """The ranks of one 950 host, as its driver and ascend-operator describe them: two networks."""
+
+    def levels(device):
+        inner = {"addr_type": "EID", "addr": eid(host, device), "ports": ["0/0"], "plane_id": "plane_0"}
+        outer = {**inner, "addr_type": "IPV4", "addr": f"10.{78 + (host >> 8)}.{host & 255}.{device + 1}"}
+        shared = {"net_attr": ""}
+        return [
+            {"net_layer": 0, "net_instance_id": f"srv{host}", "net_type": "TOPO_FILE_DESC", **shared}
+            | {"rank_addr_list": [inner]},
+            {"net_layer": 2, "net_instance_id": "cluster", "net_type": "CLOS", **shared} | {"rank_addr_list": [outer]},
+        ]
+
+    ranks = [{"rank_id": n, "local_id": n, "device_id": n, "level_list": levels(n)} for n in range(size)]
+    return {"version": "2.0", "status": "completed", "rank_count": size, "rank_list": ranks}
+
+
+def hosts_of_950(*hosts, size=4, edits=None):
+    """The table of these 950 hosts, in this order, then edited."""
+    ranks = [rank for host in hosts for rank in host_of_950(host, size)["rank_list"]]
+    listed = [{**rank, "rank_id": number} for number, rank in enumerate(ranks)]
+    table = {"version": "2.0", "status": "completed", "rank_count": len(listed), "rank_list": listed}
+    return edited(table, edits or {})
+
+
 def lab():
     """Two devices of one server, each an instance."""
     devices = [[{"device_id": str(n), "device_ip": f"192.168.10{n}.101"}] for n in range(2)]

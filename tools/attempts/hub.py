@@ -9,6 +9,7 @@ import socket
 import time
 
 from hccl_tools.common.language import tr
+from hccl_tools.table.address import family
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
@@ -30,7 +31,9 @@ class Hub:
         self.launcher, self.facts = launcher, facts
         self.hosts: dict[int, Connection] = {}
         self.guests: dict[Connection, float] = {}  # who has not said what host it is, and until when it may
-        self.attempts = Attempts(facts["hosts"], facts["restarts"], facts["wait"], self.tell, facts["late"])
+        self.attempts = Attempts(
+            facts["hosts"], facts["restarts"], facts["limit"], facts["wait"], self.tell, facts["late"]
+        )
         self.selector = selectors.DefaultSelector()
         self.selector.register(0, selectors.EVENT_READ, self.obey)
         self.door: socket.socket | None = None
@@ -53,14 +56,10 @@ class Hub:
 
     def open(self) -> None:
         """Listens, until all hosts have come.  If that cannot be, the job ends."""
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        wanted = len(self.facts["hosts"]) + 2 * MOST_GUESTS
-        if soft != resource.RLIM_INFINITY and soft < wanted:
-            most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        want_files(len(self.facts["hosts"]) + 2 * MOST_GUESTS)
         place = self.facts["address"], self.facts["port"]
         try:
-            self.door = socket.create_server(place, backlog=1024)
+            self.door = socket.create_server(place, family=family(place[0]) or socket.AF_INET, backlog=1024)
         except OSError as error:
             text = tr(
                 "cannot listen at {address} port {port} for the other hosts: {reason}",
@@ -87,6 +86,8 @@ class Hub:
             self.attempts.done(host, *values)
         elif word == "failed":
             self.attempts.failed(host, *values)
+        elif word == "came":
+            self.attempts.came(host, *values)
         elif word == "stop":
             status, text = values
             self.attempts.end(status, host, text)
@@ -138,20 +139,9 @@ class Hub:
             )
             guest.send(["refused", text])
             raise Lost(text)
-        fault = self.fault(number, len(theirs) == 2 * len(ours))
-        for label, digest, words in ours if not fault else ():
-            if theirs.pop(0) != digest:
-                where, here = self.facts["hosts"][number], self.facts["hosts"][0]
-                fault = tr(
-                    "{label}: {here} has {words}, {where} has {others}; it must be the same on every host",
-                    label=label,
-                    here=here,
-                    words=words,
-                    where=where,
-                    others=theirs[0],
-                )
-                break
-            theirs.pop(0)
+        hosts = self.facts["hosts"]
+        where = hosts[number] if number < len(hosts) else str(number)
+        fault = self.fault(number) or wire.unlike(ours, theirs, hosts[0], where)
         if fault:
             guest.send(["refused", fault])
             self.tell(["say", fault])
@@ -163,10 +153,8 @@ class Hub:
         if len(self.hosts) == len(self.facts["hosts"]) - 1:
             self.close_door()
 
-    def fault(self, number: int, same_version: bool) -> str:
+    def fault(self, number: int) -> str:
         """Why this host cannot come; empty if it can."""
-        if not same_version:
-            return tr("the hosts have different versions of this project")
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
@@ -216,3 +204,12 @@ class Hub:
         while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
             self.look_after_connections()
             time.sleep(0.05)
+
+
+def want_files(wanted: int) -> tuple[int, int]:
+    """Lets this process open so many files, as far as its hard limit goes; the limits before."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+    return soft, hard

@@ -9,6 +9,7 @@ import socket
 import time
 
 from hccl_tools.common.language import tr
+from hccl_tools.table.address import family
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import LOST, NOT_STARTED, TOLD_AFTER
@@ -86,7 +87,7 @@ class Spoke:
 
     def try_to_join(self) -> Connection:
         """The connection, if there is an answer.  Raises Refused, Lost and OSError."""
-        plug = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        plug = socket.socket(family(self.facts["address"]) or socket.AF_INET, socket.SOCK_STREAM)
         connection = Connection(plug)
         try:
             self.connect(plug)
@@ -147,9 +148,9 @@ class Spoke:
     def hear(self, found: list[Any]) -> None:
         """A message of the host of rank 0.  Raises Lost."""
         word, values = wire.take(found, wire.TO_HOSTS)
-        if word in ("begin", "again", "end"):
+        if word in ("begin", "again", "restart", "over", "end"):
             self.number = values[0]
-        self.ended = word == "end"
+        self.ended = word in ("over", "end")
         self.launcher.say(word, *values)
 
     def end(self, status: int, text: str) -> None:

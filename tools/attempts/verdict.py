@@ -1,7 +1,8 @@
 """What becomes of an attempt of a job whose hosts have a launcher each: decided at one place, for all of them.
 
-An attempt begins when every host is ready for it.  It fails with the first rank that fails on any host, and the job
-ends when all ranks of all hosts have ended with 0, when no restart is left, or when a host is lost.
+An attempt begins when every host is ready for it.  It fails with the first rank that fails on any host.  When all hosts
+have told how far it came, there is another one, or the job ends: see count.py.  The job also ends when all ranks of all
+hosts have ended with 0, and when a host is lost.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import time
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import count, one_line
+from tools.attempts.count import Count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,19 +27,25 @@ TOLD_AFTER = 10  # seconds until hosts that wait are told for which others
 class Attempts:
     """The attempts of one job.  `tell` sends a message to every host; `hosts` are their names, by number.
 
-    late: the exit code where a host is not ready for the first attempt within `wait` seconds.
+    restarts, limit: see Count; late: the exit code where a host is not ready for the first attempt within `wait`
+    seconds.
     """
 
-    def __init__(self, hosts: list[str], restarts: int, wait: float, tell: Tell, late: int = NOT_STARTED) -> None:
-        self.hosts, self.restarts, self.wait, self.tell, self.late = hosts, restarts, wait, tell, late
-        self.number = 0  # of the attempt that runs, or that hosts get ready for
+    def __init__(
+        self, hosts: list[str], restarts: int, limit: int, wait: float, tell: Tell, late: int = NOT_STARTED
+    ) -> None:
+        self.hosts, self.wait, self.tell, self.late = hosts, wait, tell, late
+        self.count = Count(restarts, limit)  # with the number of the attempt that runs, or that hosts get ready for
         self.begun = self.ended = self.told = False
+        self.failing = False  # it has failed, and not all hosts have told how far they came
+        self._came: dict[int, tuple[int, int, int, str]] = {}
         self.come: set[int] = set()  # hosts that are ready for the attempt; once it has begun, those that are done
         self.since = time.monotonic()  # when the first of them was to come
 
     def ready(self, host: int, number: int) -> None:
         """All that an earlier attempt started on `host` has ended, and it can begin this one."""
-        if number == self.number and not self.begun and not self.ended and self._all_have_come(host):
+        waits = not self.begun and not self.ended and not self.failing
+        if number == self.number and waits and self._all_have_come(host):
             self._next(begun=True)
             self.tell(["begin", number])
 
@@ -54,18 +62,46 @@ class Attempts:
         """A rank of `host` has failed, with that exit code.  The first failure of an attempt counts."""
         if number != self.number or not self.begun or self.ended:
             return
-        if number >= self.restarts:
+        if not self.count.restarts:
             self.end(status, host, text)
             return
-        self.number += 1
+        self.failing, self._came = True, {}
         self._next(begun=False)
         self.tell(["again", number, status, self.hosts[host], text])
+
+    def came(self, host: int, number: int, reached: int, before: int, saved: int, text: str) -> None:
+        """How far the attempt that has failed came on `host`: see Feature.how_far."""
+        if number != self.number or not self.failing or self.ended:
+            return
+        self._came[host] = reached, before, saved, text
+        if self._all_have_come(host):
+            self._decide()
+
+    def _decide(self) -> None:
+        """All hosts have told it: begins the next attempt, or ends the job."""
+        told = self._came.values()
+        further = max(one[0] for one in told) > max(one[1] for one in told) or any(one[2] for one in told)
+        self.failing = False
+        self.count.failed(further)
+        why = next((text for _, _, _, text in told if text), "") or exhausted(self.count)
+        if why:
+            self.ended = True
+            self.tell(["over", self.number, self.count.vain, why])
+            return
+        self._next(begun=False)
+        self.count.again()
+        self.tell(["restart", self.number, self.count.vain])
 
     def end(self, status: int, host: int, text: str) -> None:
         """The job ends on all hosts, with that exit code.  The first end counts."""
         if not self.ended:
             self.ended = True
             self.tell(["end", self.number, status, self.hosts[host], text])
+
+    @property
+    def number(self) -> int:
+        """Of the attempt."""
+        return self.count.number
 
     def left(self, host: int, text: str) -> None:
         """The launcher of `host` is gone, or nobody reaches it any more."""
@@ -110,3 +146,14 @@ class Attempts:
         missing = self._missing()
         names = ", ".join(one_line(self.hosts[number]) for number in missing[:4]) + (", ..." if missing[4:] else "")
         return tr("{names}: {number} of {hosts} hosts", names=names, number=len(missing), hosts=len(self.hosts))
+
+
+def exhausted(count_of: Count) -> str:
+    """Why there is no other restart; "" if there is one."""
+    if count_of.may_restart:
+        return ""
+    if count_of.at_limit:
+        restarts = count(count_of.number, "restart")
+        return tr("there were {restarts}, as many as --restart_limit allows", restarts=restarts)
+    restarts = count(count_of.vain, "restart")
+    return tr("no step further after {restarts}, as many as --max_restarts allows", restarts=restarts)

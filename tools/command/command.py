@@ -32,6 +32,10 @@ _OWN = (
     "no_defaults",
     "no_watch",
     "report",
+    "restart_limit",
+    "restart_wait",
+    "stall_timeout",
+    "stop_before",
     "timeout",
     "zoo",
 )
@@ -131,7 +135,7 @@ def _words(line: Line, typed: str, settings: Settings) -> list[str]:
     words += (f"{name.lower()}={value}" for name, value in zip(line.names, line.arguments))
     if "DEVICE_TARGET" in line.names:
         words.append("target_is_argument=1")
-    words.append(f"max_restarts={settings.max_restarts}")
+    words += [f"max_restarts={settings.max_restarts}", f"restart_limit={settings.restart_limit}"]
     if settings.console_given:
         words.append(f"console={settings.console}")
     if line.defaults:

@@ -23,7 +23,7 @@ OF_ENGINES: dict[str, tuple[str, str, str]] = {
     ),
     "srun": ("ntasks_per_node spare min_ranks preflight", "rank_table hccn_conf generation", ""),
     "msrun": (
-        "worker_num local_worker_num master_addr master_port node_rank preflight",
+        "worker_num local_worker_num master_addr master_port node_rank sim_level sim_rank_id worker_log_name preflight",
         "rank_table hccn_conf generation",
         "",
     ),

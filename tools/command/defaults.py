@@ -18,12 +18,12 @@ VARIABLE = "MSLAUNCH_OPTIONS"
 _TYPED = ("config", "train_script", "pytest", "zoo", "help", "no_defaults")
 # Of these a typed one takes the others' places, too: both would contradict each other.
 _EITHER = (
-    ("keep_going", "max_restarts", "restart_args"),
+    ("keep_going", "max_restarts", "restart_args", "restart_limit", "restart_wait"),
     ("bind_core", "bind_numa"),
     ("n", "devices"),
     ("hosts", "hostfile"),
 )
-_TOGETHER = ("max_restarts", "restart_args")  # of one group, and no contradiction
+_TOGETHER = ("max_restarts", "restart_args", "restart_limit", "restart_wait")  # of one group, and no contradiction
 
 
 def add(line: Line) -> None:
@@ -81,10 +81,12 @@ def _is_replaced(line: Line, name: str, typed: set[str]) -> bool:
 
 def _words(line: Line, name: str, value: str) -> list[str]:
     """The option as a person would type it."""
-    if line.table[name].takes in ("-", "[True|False]"):
-        return [table.typed(name) if value else f"{table.typed(name)}=False"]
-    if line.table[name].takes == "[MODULES]":
+    takes = line.table[name].takes
+    if takes == "[MODULES]":
         return [f"{table.typed(name)}={value}"]
+    if takes == "-" or takes.startswith("[True"):
+        typed = table.typed(name)
+        return [{"1": typed, "": f"{typed}=False"}.get(value, f"{typed}={value}")]
     return [table.typed(name), value]
 
 

@@ -29,6 +29,7 @@ _ELSEWHERE = {
     "no_sink": "run_mpirun.sh",
     "spare min_ranks": "run_mpirun.sh, run_slurm.sh",
     "table_dir pod_wait": "run_pod.sh",
+    "sim_level sim_rank_id": "launch.sh, run_msrun.sh",
 }
 
 

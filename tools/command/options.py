@@ -77,7 +77,7 @@ def value_of(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
             raise line.mistake(tr("{option} takes no value", option=typed))
         return _FLAG[value] if equals else "1", taken
     if takes.startswith("[True"):
-        return _flag(line, words)
+        return _flag(line, takes, words)
     if not equals:
         value, taken = _next_word(line, takes, words)
     if not value:
@@ -113,16 +113,28 @@ def _next_word(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
     return (word, 2) if not word.startswith("--") or (takes == "WORDS" and word != "--") else ("", 1)
 
 
-def _flag(line: Line, words: Sequence[str]) -> tuple[str, int]:
-    """1, or nothing, of a flag that True or False may follow, and the number of words."""
+def _flag(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
+    """1, or nothing, of a flag that True or False may follow, and the number of words; or its map or file."""
     option, equals, word = words[0].partition("=")
     taken = 1
     if not equals:
         word = "True"
-        if len(words) > 1 and words[1] in _FLAG:
+        if len(words) > 1 and (words[1] in _FLAG or _is_map(line, takes, words[1])):
             word, taken = words[1], 2
+    if word not in _FLAG and (equals or taken == 2) and _may_be_map(takes, word):
+        return home.path(word), taken
     if word not in _FLAG:
         raise line.mistake(
             tr("{option}={word}: write {option}, {option}=True or {option}=False", option=option, word=quote(word))
         )
     return _FLAG[word], taken
+
+
+def _may_be_map(takes: str, word: str) -> bool:
+    """Whether the word behind = is a map, or a file with one."""
+    return "MAP" in takes and (word.startswith("{") or ("FILE" in takes and word.endswith(".json")))
+
+
+def _is_map(line: Line, takes: str, word: str) -> bool:
+    """The same of the next word, which may be an argument instead: a rank table is a JSON file, too."""
+    return _may_be_map(takes, word) and (word.startswith("{") or "RANK_TABLE_FILE" not in line.declaration.arguments)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
+from tools.attempts.count import limit_of
 from tools.command.line import is_number
 from tools.launch.request import MAX_RANKS
 
@@ -14,14 +15,21 @@ if TYPE_CHECKING:
 
     from tools.command.line import Line
 
+STALL = "600"  # seconds
+RESTART_WAIT = "120"
+
 
 class Settings(Record):
     """How the job is watched, stopped and reported."""
 
     grace: int  # seconds between SIGTERM and SIGKILL
+    grace_given: bool
+    stop_before: int  # seconds before a time limit; 0: no such request
     timeout: int  # seconds; 0: no limit
     hang_timeout: int  # the same
-    max_restarts: int
+    max_restarts: int  # restarts in a row that bring the job no further
+    restart_limit: int  # restarts in all
+    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: nobody looks
     keep_going: bool
     quiet: bool
     watch_plogs: bool
@@ -30,6 +38,7 @@ class Settings(Record):
     dry_run: bool
     straggler: str | None  # as typed: the plan checks it
     metrics: str | None
+    stall_timeout: int  # seconds
     console: str  # ranks with commas between them, all, table or none
     console_given: bool
     leftovers: str  # wait or end
@@ -45,22 +54,62 @@ class Settings(Record):
                 " them"
             )
             raise line.mistake(text)
-        if line.given("restart_args") and not line.given("max_restarts"):
-            raise line.mistake(tr("--restart_args is for restarts; add --max_restarts N"))
+        for option in ("restart_args", "restart_limit", "restart_wait"):
+            if line.given(option) and not line.given("max_restarts"):
+                raise line.mistake(tr("--{option} is for restarts; add --max_restarts N", option=option))
+        if line.given("stall_timeout"):
+            _check_stall_timeout(line)
+        stop_before = line.number("stop_before")
+        if stop_before and timeout and stop_before >= timeout:
+            text = tr(
+                "--stop_before {seconds} is not shorter than --timeout {limit}: the job would end at once",
+                seconds=stop_before,
+                limit=timeout,
+            )
+            raise line.mistake(text)
         line.choice("keep_plogs", "failed")
         return cls(
             grace=grace,
+            grace_given=line.given("grace"),
+            stop_before=stop_before,
             timeout=timeout,
             hang_timeout=hang_timeout,
             max_restarts=max_restarts,
+            restart_limit=_restart_limit(line, max_restarts),
+            restart_wait=line.number("restart_wait", RESTART_WAIT),
             straggler=line.value("straggler") or None,
             metrics=line.value("metrics") or None,
+            stall_timeout=line.number("stall_timeout", STALL),
             console=_console(line),
             console_given=line.given("console"),
             watch=not line.given("no_watch"),
             leftovers=line.choice("leftovers", "wait"),
             **{name: line.given(name) for name in ("keep_going", "quiet", "watch_plogs", "report", "dry_run")},
         )
+
+
+def _check_stall_timeout(line: Line) -> None:
+    from tools.launch import monitored  # few launches need it
+
+    if monitored.address(line.value("metrics")) is None:
+        raise line.mistake(tr("--stall_timeout is for /healthz; add --metrics :PORT"))
+    if not line.number("stall_timeout"):
+        raise line.mistake(tr("--stall_timeout 0: write how long the ranks may write nothing, such as 10m"))
+
+
+def _restart_limit(line: Line, max_restarts: int) -> int:
+    """--restart_limit; without it there is one, too: see count.py.  Raises Refusal."""
+    if not line.given("restart_limit"):
+        return limit_of(max_restarts, None)
+    limit = line.number("restart_limit")
+    if limit < max_restarts:
+        text = tr(
+            "--restart_limit {limit} is for all restarts, so it cannot be less than --max_restarts {number}",
+            limit=limit,
+            number=max_restarts,
+        )
+        raise line.mistake(text)
+    return limit
 
 
 def _console(line: Line) -> str:

@@ -19,17 +19,12 @@ if TYPE_CHECKING:
 _RENDEZVOUS = marked("MindSpore has a scheduler of its own")
 _ALL = "n worker_num"  # our options for the number of all ranks
 _EACH = "npernode local_worker_num n ntasks_per_node"  # for the ranks of one host
-_COMPILES = marked(
-    "a simulation compiles in one process, without devices and without a launcher: MS_SIMULATION_LEVEL=1 RANK_SIZE=8"
-    " RANK_ID=0 python PROGRAM"
-)
 # {name: what it takes, as in table.Option, then what it means here, with its text}
 #   same      the same as the first of our options that the script has
 #   alias     the same as this one of them
 #   hosts     the number of hosts: see `finish`
 #   here      this value is that of a job on one host
 #   needless  it is not needed, because of this
-#   refused   refused, because of this
 #   variable  the value of this variable of MindSpore
 #   console   the ranks whose output is shown
 _SYNONYMS = {
@@ -64,8 +59,6 @@ _SYNONYMS = {
     "worker_log_name": ("NAME", "needless", marked("the log of each rank is rank_N.log in the run's folder")),
     "cluster_time_out": ("SECONDS", "variable", "MS_TOPO_TIMEOUT"),
     "tail_worker_log": ("RANKS", "console", ""),
-    "sim_level": ("N", "refused", _COMPILES),
-    "sim_rank_id": ("N", "refused", _COMPILES),
 }
 _SHORT = ("n", "np", "npernode", "ppn")  # those that people type with one dash
 
@@ -94,8 +87,6 @@ def take(line: Line, words: Sequence[str]) -> int:
         _table(line, typed, option, value, text)
     elif kind == "alias":
         take_option(line, [f"--{text}={value}"])
-    elif kind == "refused":
-        raise line.mistake(f"{option}: {tr(text)}")
     else:
         line.note_needless(f"--{name}", tr(text))
     return taken

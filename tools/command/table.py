@@ -58,8 +58,20 @@ NAMED = {
     ),
     "master_port PORT": marked("the scheduler's port (default: a free one; with several hosts 8118)"),
     "node_rank N": marked("the number of this host among the hosts, from 0"),
+    "sim_level 0|1|2|3": marked(
+        "compile for the ranks of a job that does not run, without devices and without a scheduler"
+        " (MS_SIMULATION_LEVEL): how many ranks the job has is --worker_num, or -n of launch.sh"
+    ),
+    "sim_rank_id N": marked("the one rank that --sim_level compiles for, in one process (default: those of this host)"),
+    "worker_log_name NAME": marked(
+        "also link the log of each rank as NAME_N.log in the run's folder; {ip} and {hostname} in NAME are this host's"
+    ),
     "table_dir DIR": marked(
         "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
+    ),
+    "table_hosts HOSTS": marked(
+        "the hosts of a rank table of version 2.0, which does not name them, in the order of the ranks, such as"
+        " node1:8,node2:8, or a hostfile with slots=N"
     ),
     "pod_wait SECONDS": marked(
         "how long to wait for the rank table and for the other pods; exit code 124 after it (default: 1800)"
@@ -152,16 +164,34 @@ SHARED = {
     ),
     "metrics FILE": marked(
         "while the job runs write its state to FILE in Prometheus' text format, for node_exporter's textfile"
-        " collector; FILE ending with .jsonl: add lines of JSON (default: off)"
+        " collector; FILE ending with .jsonl: add lines of JSON; :PORT or ADDRESS:PORT in place of FILE: answer there"
+        " over HTTP, /metrics and /healthz (default: off)"
+    ),
+    "stall_timeout SECONDS": marked(
+        "/healthz of --metrics :PORT answers with 503 when no rank has written to its log for this long; before the"
+        " first step, and while lines come but no step, three times as long (default: 10m)"
     ),
     "quiet -": marked("show only what went wrong"),
     "timeout SECONDS": marked("end the job after this time, with exit code 124 (default: no limit)"),
+    "stop_before SECONDS": marked(
+        "ask the ranks to save and to end this long before --timeout, or before the time limit of the Slurm job; exit"
+        " code 124"
+    ),
     "hang_timeout SECONDS": marked(
         "end the job, with exit code 124, when no rank has written to its log for this long; save the stacks of"
         " all ranks first (default: no limit)"
     ),
     "max_restarts N": marked(
-        "when a rank fails, start all of them again, at most N times, with RESUME=1 in their environment (default: 0)"
+        "when a rank fails, start all of them again, with RESUME=1 in their environment; at most N times in a row"
+        " without a new step or checkpoint (default: 0)"
+    ),
+    "restart_limit N": marked(
+        "with --max_restarts: at most N restarts in all, however far they bring the job (default: 100, or"
+        " --max_restarts if that is more)"
+    ),
+    "restart_wait SECONDS": marked(
+        "before a restart, wait at most this long until no process of the last attempt is left and its devices and"
+        " ports are free, else end the job; 0: do not look (default: 120)"
     ),
     "keep_going -": marked(
         "when a rank fails, let the others go on; the exit code is that of the rank that failed first"
@@ -181,12 +211,17 @@ SHARED = {
         " --resume=RUN or --resume=newest"
     ),
     "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
-    "grace SECONDS": marked("time between SIGTERM and SIGKILL when ranks are stopped (default: 10; run_pod.sh: 25)"),
-    "bind_core [True|False]": marked(
-        "bind each rank to cores of its own, near its device; on CPU an even share of the cores"
+    "grace SECONDS": marked(
+        "time between SIGTERM and SIGKILL when ranks are stopped, or asked to save and to end (default: 10; run_pod.sh:"
+        " 25; when Slurm ends the job: its KillWait)"
     ),
-    "bind_numa [True|False]": marked(
-        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them"
+    "bind_core [True|False|MAP]": marked(
+        "bind each rank to cores of its own, near its device; on CPU an even share of the cores. A MAP in JSON says"
+        ' which, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'
+    ),
+    "bind_numa [True|False|MAP|FILE]": marked(
+        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them. A MAP, or a FILE in"
+        " JSON with bind_cpu and bind_memory, is as for msrun: memory is bound, too, by numactl"
     ),
     "no_check -": marked(
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"

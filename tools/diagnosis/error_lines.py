@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MOST = 5
 _MOST_FILES = 64  # other ranks' logs: enough to see what only one of them printed
-_CHANGES = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+(?:[.:/T,-]\d+)*")
 _NAME = re.compile(r"rank_\d{1,7}\.log")
 
 
@@ -102,7 +101,7 @@ def _grouped(lines: Iterable[_Line], failed: str) -> list[Alike]:
     for line in lines:
         text = line.seen.text.strip()
         if text:
-            groups.setdefault(_CHANGES.sub("#", text)[:300], []).append(line)
+            groups.setdefault(line_heads.pattern_of(text)[:300], []).append(line)
     rows = []
     for place, group in enumerate(groups.values()):
         first = group[0]

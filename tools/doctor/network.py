@@ -8,19 +8,15 @@ import socket
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
-from hccl_tools.machine import host, sockets
+from hccl_tools.machine import host, kernel_ports
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
 from tools.doctor.section import Facts, Options
-from tools.launch.engines.ports import HCCL_BASE, SCHEDULER
+from tools.launch.engines import hccl_ports
+from tools.launch.engines.ports import SCHEDULER
 
 TITLE = "Network"
-
-HCCL_PORTS = 32  # HCCL_IF_BASE_PORT and those that follow it
-
-_OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
-_RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -57,14 +53,14 @@ def _name(ended: Ended) -> Line:
 
 
 def _hccl_ports(has_npus: bool) -> Line:
-    asked = os.environ.get("HCCL_IF_BASE_PORT") or str(HCCL_BASE)
-    first = whole_number(asked, 1024, 65520)
+    asked = os.environ.get(hccl_ports.VARIABLE) or str(hccl_ports.BASE)
+    first = whole_number(asked, *hccl_ports.BOUNDS)
     if first is None:
         text = tr("HCCL_IF_BASE_PORT={asked} is not a port of 1024 to 65520", asked=asked)
         return Line(tr("HCCL's ports"), PROBLEM, text, tr("unset it, or set 60000"))
-    ports = range(first, min(first + HCCL_PORTS, 65536))
+    ports = range(first, min(first + hccl_ports.COUNT, kernel_ports.MOST + 1))
     text = f"{ports[0]}-{ports[-1]}"
-    busy = _listening(ports)
+    busy = kernel_ports.listening(ports, files.ROOT)
     if busy:
         remedy = tr("ss -ltnp 'sport = :{port}' shows the program; or set HCCL_IF_BASE_PORT", port=min(busy))
         text = tr("{ports}, in use: {busy}", ports=text, busy=ranges(busy))
@@ -74,19 +70,17 @@ def _hccl_ports(has_npus: bool) -> Line:
 
 def _scheduler_ports() -> Line:
     ports = f"{SCHEDULER[0]}-{SCHEDULER[-1]}"
-    text = tr("{ports}, {number} in use", ports=ports, number=len(_listening(SCHEDULER)))
+    text = tr("{ports}, {number} in use", ports=ports, number=len(kernel_ports.listening(SCHEDULER, files.ROOT)))
     return _against_outgoing(tr("scheduler's ports"), SCHEDULER, text, True)
 
 
 def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line:
     """The kernel gives the ports of its range to any outgoing connection, unless they are reserved."""
-    outgoing = _ports(files.read(_OUTGOING))
+    outgoing = kernel_ports.outgoing(files.ROOT)
     if outgoing is None:
-        return Line(name, UNKNOWN, tr("{ports}; the kernel does not show {path}", ports=text, path=_OUTGOING))
-    reserved = files.read(_RESERVED) or ""
-    open_to_all = set(ports) & set(outgoing)
-    for part in reserved.split(","):
-        open_to_all -= set(_ports(part.replace("-", " ")) or ())
+        text = tr("{ports}; the kernel does not show {path}", ports=text, path=kernel_ports.OUTGOING)
+        return Line(name, UNKNOWN, text)
+    open_to_all = kernel_ports.handed_out(ports, files.ROOT)
     if not open_to_all:
         return Line(name, OK, tr("{ports}, never used for outgoing connections", ports=text))
     text = tr(
@@ -97,18 +91,4 @@ def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line
     )
     if not matters:
         return Line(name, OK, tr("{ports}; without NPUs it does not matter", ports=text))
-    both = f"{reserved},{ports[0]}-{ports[-1]}".lstrip(",")  # setting it replaces what is there
-    return Line(name, WARNING, text, f"sysctl -w net.ipv4.ip_local_reserved_ports={both}")
-
-
-def _ports(text: str | None) -> range | None:
-    """The ports of ``first last``, or of one number."""
-    words = [whole_number(word, most=65535) for word in (text or "").split()]
-    first, last = (words[0], words[-1]) if words else (None, None)
-    return None if first is None or last is None else range(first, last + 1)
-
-
-def _listening(ports: range) -> set[int]:
-    """Those of the ports that a server listens on."""
-    listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
-    return {sockets.port(each.local) for each in listening} & set(ports)
+    return Line(name, WARNING, text, kernel_ports.to_keep_free(f"{ports[0]}-{ports[-1]}", files.ROOT))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import TypedDict
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
+from hccl_tools.machine import cann
 from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
 from tools.doctor import answer, files
@@ -87,14 +87,14 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
 
 def _cann(has_npus: bool) -> tuple[str | None, Line]:
     """The version, and the Line about it."""
-    active = active_cann()
+    active = cann.active()
     if active:
-        version = cann_version(active)
+        version = cann.version(active, files.ROOT)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
         text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
         return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
-    version, folder = installed_cann()
+    version, folder = cann.installed(files.ROOT)
     if version:
         text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
         script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"
@@ -103,36 +103,6 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
     if has_npus:
         return None, Line("CANN", PROBLEM, text, tr("install it, or use a container image that has it"))
     return None, Line("CANN", ABSENT, text)
-
-
-def active_cann() -> str:
-    """The folder of the CANN that this environment names; empty without one."""
-    return os.environ.get("ASCEND_HOME_PATH") or os.environ.get("ASCEND_TOOLKIT_HOME") or ""
-
-
-def installed_cann() -> tuple[str | None, str]:
-    """(version, folder) of the CANN in one of the usual folders; (None, "") without one."""
-    found = ((cann_version(folder), folder) for folder in _cann_folders())
-    return next(((version, folder) for version, folder in found if version), (None, ""))
-
-
-def _cann_folders() -> Iterator[str]:
-    for base in (DEFAULT_ROOT, os.path.expanduser("~/Ascend")):
-        for name in ("cann", "ascend-toolkit/latest", "nnae/latest"):
-            yield f"{base}/{name}"
-
-
-def cann_version(folder: str) -> str | None:
-    """The release, such as 8.5.0; its parts (compiler/version.info) have other numbers in older releases."""
-    names = [
-        path[len(files.ROOT) :] for path in sorted(glob.glob(f"{files.ROOT}{folder}/*-linux/ascend_*_install.info"))
-    ]
-    # The toolkit's file comes first: packages of operators may have a version of their own.
-    for path in sorted(names, key=lambda name: "toolkit" not in name):
-        version = files.setting(path, "version")
-        if version:
-            return version
-    return files.setting(f"{folder}/compiler/version.info", "Version")
 
 
 def _ascend(part: str, version: str | None, npus: Npus) -> Line:

@@ -13,163 +13,12 @@ from hccl_tools.common import project
 from tools.engines.base import Engine
 from tools.launch.engines import facts
 from tools.rank import environment
-from tools.supervise import events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hccl_tools.common.record import Row
     from tools.rank.environment import Environment
 
-LONGEST = 1 << 20  # bytes of a line that has no end yet
 AGENT = project.path("tools", "rank", "agent.py")
-
-
-class AgentLines:
-    """What comes out of an engine, in blocks of bytes: `take` returns the events in it.
-
-    secret: begins what agents say.  logs: the folder of the attempt's logs.  own: where the engine's own lines go.
-    cancelled: the event when the engine itself ends the job; None: from then on a rank that ends has not failed by
-    itself.
-    """
-
-    def __init__(self, secret: bytes, logs: str, own: int, cancelled: events.Cancelled | None) -> None:
-        self.secret, self.logs, self.own, self.cancelled = secret + b" ", os.fsencode(logs), own, cancelled
-        self.ordered = False  # we have ordered the ranks to stop
-        self.judged = True  # a rank's end may be a failure of its own
-        self.failed = 0  # the last status of a rank that was not 0
-        self._told_cancel = False
-        self._trainers: dict[bytes, bytes] = {}  # rank -> process id of its trainer
-        self._left: dict[str, list[tuple[int, int, str]]] = {}  # rank -> what it has left, as far as it is told
-        self._rest = b""
-        self._found: list[Row] = []
-        self._forget()
-
-    def _forget(self) -> None:
-        self._began: list[tuple[str, int, str]] = []
-        self._ended: list[tuple[str, int]] = []
-        self._more: list[Row] = []
-        self._own: list[bytes] = []
-        self._files: dict[bytes, list[bytes]] = {}
-        self._grown = b""
-
-    def take(self, block: bytes) -> list[Row]:
-        """The events in the next bytes; b"" is the end of them."""
-        *lines, self._rest = (self._rest + block).split(b"\n")
-        if not block or len(self._rest) > LONGEST:
-            lines.append(self._rest)
-            self._rest = b""
-        for line in lines:
-            if line:
-                self._line(line)
-        self._tell()
-        found, self._found = self._found, []
-        return found
-
-    def _line(self, line: bytes) -> None:
-        """With the secret, maybe behind a label of mpirun or srun, it is from an agent; else from the engine itself."""
-        _, found, said = line.partition(self.secret)
-        word, _, rest = said.partition(b" ")
-        rank, _, value = rest.partition(b" ")
-        if found and word == b"cancelled" and not rank:
-            self._cancelled()
-        elif not found or not (rank.isdigit() or rank == b"scheduler") or not self._of_rank(word, rank, value):
-            self._own.append(line + b"\n")
-
-    def _of_rank(self, word: bytes, rank: bytes, value: bytes) -> bool:
-        """Keeps what an agent says of its rank; False if it can be from none."""
-        if word == b"exit" and value.isdigit():
-            self._ended.append((rank.decode(), int(value)))
-            self.failed = int(value) or self.failed
-        elif word == b"start" and len(value.split()) == 2 and value.split()[0].isdigit():  # its process and its host
-            pid, host = value.split()
-            self._trainers[rank] = pid
-            self._began.append((rank.decode(), int(pid), host.decode("utf-8", "replace")))
-        elif word == b"left" and (row := _left_row(value)):
-            self._left.setdefault(rank.decode(), []).append(row)
-        elif word == b"waits" and rank.decode() in self._left:  # all of what it has left is told
-            self._more.append(
-                events.Left(rank.decode(), self._left.pop(rank.decode()), value.decode("ascii", "replace"))
-            )
-        elif word == b"failed" and value.split(b" ", 1)[0].isdigit():
-            pid, _, words = value.partition(b" ")
-            self._more.append(events.LeftFailed(rank.decode(), int(pid), _words(words)))
-        elif word == b"line":
-            self._files.setdefault(b"rank_%s.log" % rank, []).append(value + b"\n")
-        elif word == b"plog":
-            name = b"plog/rank_%s/debug/plog/plog-%s_away.log" % (rank, self._trainers.get(rank, b"0"))
-            self._files.setdefault(name, []).append(value + b"\n")
-        elif word == b"wrote":
-            self._grown = rank
-        else:
-            return self._of_others(word, rank.decode(), value.decode("utf-8", "replace"))
-        return True
-
-    def _of_others(self, word: bytes, rank: str, value: str) -> bool:
-        """The same for what the agent says to a feature, or of an order."""
-        if word == b"has":
-            self._more.append(events.Heard("together", f"has {rank} {value}"))
-        elif word == b"stack":
-            self._more.append(events.StackTold(rank, value))
-        else:
-            return False
-        return True
-
-    def _cancelled(self) -> None:
-        """The engine, not the launcher, has told an agent to end."""
-        if self.cancelled:
-            if not self._told_cancel:  # every agent says it
-                self._told_cancel = True
-                self._tell()
-                self._found.append(self.cancelled)
-        elif not self.ordered and self.judged:
-            self._tell()
-            self.judged = False
-
-    def _tell(self) -> None:
-        """Everything that was kept, first the lines of logs, because the supervisor may print those."""
-        write(self.own, b"".join(self._own))
-        for name, texts in self._files.items():
-            append(os.path.join(self.logs, name), b"".join(texts))
-        if self._began:
-            self._found.append(events.Began(self._began))
-        self._found += self._more  # an agent says where its rank is before it says that the rank has ended
-        if self._ended:
-            self._found.append(events.Ended(self._ended, self.judged))
-        if self._grown:
-            self._found.append(events.LogGrew(self._grown.decode()))
-        self._forget()
-
-
-def _left_row(value: bytes) -> tuple[int, int, str] | None:
-    """(process id, group, command) of a process that a rank has left; None if it is of another form."""
-    pid, _, rest = value.partition(b" ")
-    group, _, words = rest.partition(b" ")
-    return (int(pid), int(group), _words(words)) if pid.isdigit() and group.isdigit() else None
-
-
-def _words(text: bytes) -> str:
-    return text.decode("utf-8", "replace")
-
-
-def write(descriptor: int, text: bytes) -> None:
-    """Writes all of it; not what a full disk, or a pipe that nobody reads, does not take."""
-    try:
-        while text:
-            text = text[os.write(descriptor, text) :]
-    except OSError:
-        return
-
-
-def append(path: bytes, text: bytes) -> None:
-    """Adds the text to the file, in a folder that may be missing; not if the disk or the rights forbid it."""
-    try:
-        if b"/plog/" in path:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-    except OSError:
-        return
-    write(file, text)
-    os.close(file)
 
 
 class Agents(Engine):
@@ -213,13 +62,16 @@ class Agents(Engine):
             "LAUNCH_UMASK": umask(),
             "LAUNCH_HANG": str(run.settings.hang_timeout),
             "LAUNCH_PYTHON": sys.executable,
+            "LAUNCH_LOG_ENDS": os.environ.get("LAUNCH_LOG_ENDS", ""),
             "LAUNCH_FILES": "" if files is None else "\n" + "\n".join(files),
             "LAUNCH_WORDS": "each" if run.plan.request.per_rank_words else "",
         }
         if secret:
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
+            told["LAUNCH_ASK"] = str(run.longest_request())
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
             told["LAUNCH_WATCH"] = "yes" if run.settings.watch else ""
+            told["LAUNCH_RESTART"] = str(run.settings.restart_wait) if run.attempt and run.settings.restart_wait else ""
             told["LAUNCH_KEEPS_GOING"] = "yes" if run.settings.keep_going else ""
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in told.items())
         for own, given in run.command.mpirun.values.items():  # of mpirun -x NAME=VALUE: for the ranks alone

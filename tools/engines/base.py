@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from tools.rank import environment
+from tools.rank import environment, places
 from tools.supervise.members import SCHEDULER, Member
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ class Engine:
         return self.run.plan.scheduler
 
     def order(self, word: str) -> None:
-        """An order to the agents: stop, stacks, USR1, USR2."""
+        """An order to the agents: stop, ask (as a request to save), stacks, USR1, USR2."""
 
     def lost_host(self) -> str:
         """The host that the engine has lost, as its own log has it; empty if none."""
@@ -67,5 +67,8 @@ class Engine:
         run.supervisor.members.add([member])
         found = environment.of_scheduler(run.environment, run.mark)
         found.update((os.fsencode(name), os.fsencode(value)) for name, value in run.command.mpirun.values.items())
-        run.keep_environment("scheduler.env", found)
-        run.start(member, words, found)
+        cores = run.plan.binding.scheduler if run.plan.binding else []
+        with places.Bound({0: cores} if cores else None, 0, -1) as bound:
+            found.update(bound)
+            run.keep_environment("scheduler.env", found)
+            run.start(member, words, found)

@@ -11,8 +11,10 @@ import os
 import shutil
 import sys
 
+from hccl_tools.common import project
 from tools.engines import agents
-from tools.engines.agents import AgentLines, Agents
+from tools.engines.agent_lines import AgentLines
+from tools.engines.agents import Agents
 from tools.launch.engines.facts import MsrunFacts, of
 from tools.supervise.members import SCHEDULER, Member
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from tools.rank.environment import Environment
 
 _RUN = "from mindspore.parallel.cluster.run import main; main()"
+_MAY_HEAL = project.path("tools", "engines", "msrun_main.py")  # the same, where another program may take the ranks
 # setsid moves the scheduler out of msrun's process group; the ranks are already outside of it.
 _BECOME = "import os, sys; os.getpid() == os.getsid(0) or os.setsid(); os.execv(sys.argv[1], sys.argv[1:])"
 
@@ -63,8 +66,7 @@ class Msrun(Agents):
         python = "python" if shutil.which("python") else "python3"
         return [
             sys.executable,
-            "-c",
-            _RUN,
+            *(["-c", _RUN] if not run.environment.get(b"MS_ENABLE_TFT", b"").strip() else [_MAY_HEAL]),
             f"--worker_num={facts.world}",
             f"--local_worker_num={len(run.plan.ranks)}",
             f"--master_addr={exports['MS_SCHED_HOST']}",

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 
-from tools.engines import agents
-from tools.engines.agents import AgentLines, Agents
+from tools.engines import agent_lines, agents
+from tools.engines.agent_lines import AgentLines
+from tools.engines.agents import Agents
 from tools.supervise import proc
 from tools.supervise.members import Member
 
@@ -25,7 +26,8 @@ else:
     import _signal
 
 # The signals by which mpirun passes orders on to the agents; it forwards these.
-_SIGNALS = {"stop": _signal.SIGURG, "stacks": _signal.SIGABRT, "USR1": _signal.SIGUSR1, "USR2": _signal.SIGUSR2}
+_SIGNALS = {"stop": _signal.SIGURG, "ask": _signal.SIGALRM, "stacks": _signal.SIGABRT}
+_SIGNALS.update(USR1=_signal.SIGUSR1, USR2=_signal.SIGUSR2)
 
 
 class Relayed(Agents):
@@ -65,10 +67,10 @@ class Relayed(Agents):
 
     def order(self, word: str) -> None:
         """Passes it on.  If it comes too early it is lost; an order to stop is repeated."""
-        self.lines.ordered = self.lines.ordered or word == "stop"
+        self.lines.ordered = self.lines.ordered or word in ("stop", "ask")
         member = self.run.supervisor.members.get(self.name)
         if self.orders_by_stdin:
-            agents.write(self._orders, f".{word}\n".encode())
+            agent_lines.write(self._orders, f".{word}\n".encode())
         elif member and member.group is not None and member.pid and member.status is None:
             proc.send(member.pid, _SIGNALS[word])
 

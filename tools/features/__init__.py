@@ -31,6 +31,8 @@ def _may_start_ranks(run: Run) -> bool:
 # (file and class, whether a launch has it).  Only those are imported, and before the ranks start: a Python environment
 # that is removed while the job runs changes nothing.
 TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
+    ("saving", "Saving", _any),
+    ("restarts", "Restarts", lambda run: run.settings.max_restarts > 0),
     ("hosts_attempts", "HostsAttempts", lambda run: run.plan.agreement is not None and not run.settings.keep_going),
     ("pod_table", "PodTable", lambda run: run.plan.watched_table is not None),
     (
@@ -44,6 +46,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("metrics", "Metrics", lambda run: bool(run.settings.straggler or run.settings.metrics)),
     ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
     ("nested_launchers", "NestedLaunchers", _may_start_ranks),
+    ("healing", "Healing", lambda run: run.engine.name == "msrun"),
     ("first_failure", "FirstFailure", _any),
     ("last_good_hosts", "LastGoodHosts", lambda run: run.plan.preflight is not None),
     ("latest_log", "LatestLog", _any),
@@ -77,6 +80,15 @@ class Hooks:
     def hangs(self) -> None:
         self._call("hangs")
 
+    def handed(self) -> None:
+        self._call("handed")
+
+    def healed(self, member: Member) -> None:
+        self._call("healed", member)
+
+    def ending(self, asks: bool) -> None:
+        self._call("ending", asks)
+
     def stops(self) -> None:
         self._call("stops")
 
@@ -99,6 +111,9 @@ class Hooks:
 
     def attempt_ended(self) -> None:
         self._call("attempt_ended")
+
+    def wants_restart(self, number: int) -> bool:
+        return all(feature.wants_restart(number) for feature in self._features)
 
     def may_restart(self, number: int) -> bool:
         return all(feature.may_restart(number) for feature in self._features)
@@ -140,6 +155,18 @@ class Hooks:
 
     def others_again(self) -> bool:
         return bool(self._any("others_again"))
+
+    def how_far(self) -> tuple[int, int, int, str]:
+        """See Feature.how_far."""
+        return self._any("how_far") or (0, 0, 0, "")
+
+    def in_vain(self) -> int:
+        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        return self._any("in_vain") or 0
+
+    def why_not_ready(self) -> str:
+        """Why the next attempt does not begin on this host."""
+        return self._any("why_not_ready") or ""
 
     def lost_ranks(self) -> set[int]:
         return self._any("lost_ranks") or set()

@@ -32,8 +32,12 @@ class Feature:
     def attempt_ended(self) -> None:
         """No process of the attempt is left."""
 
+    def wants_restart(self, number: int) -> bool:
+        """After a failure, before anything is done for restart `number`; False: it would not help, so there is none."""
+        return True
+
     def may_restart(self, number: int) -> bool:
-        """After a failure, before restart `number`; False: there is none."""
+        """The folder for the logs of restart `number` is there; False: it cannot be, so there is none."""
         return True
 
     def again(self, number: int) -> None:
@@ -52,6 +56,15 @@ class Feature:
 
     def hangs(self) -> None:
         """No rank has written for too long; all of them still run."""
+
+    def handed(self) -> None:
+        """TaskD has the ranks: while it has them, their ends are its business."""
+
+    def healed(self, member: Member) -> None:
+        """TaskD has the ranks: this one has failed, and may be started again; or it has begun once more."""
+
+    def ending(self, asks: bool) -> None:
+        """The members get SIGTERM next, for whatever reason; asks: as a request to save and to end."""
 
     def stops(self) -> None:
         """The members stop, whatever the reason; comes often until they have ended."""
@@ -96,6 +109,19 @@ class Feature:
     def others_again(self) -> bool:
         """Whether they start it again."""
         return False
+
+    def how_far(self) -> tuple[int, int, int, str]:
+        """How far the attempt came that has ended: the step, that of the attempts before, whether there is a checkpoint
+        that is further than all before, and why a restart would not help."""
+        return 0, 0, 0, ""
+
+    def in_vain(self) -> int:
+        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        return 0
+
+    def why_not_ready(self) -> str:
+        """Why the next attempt cannot begin on this host."""
+        return ""
 
     def lost_ranks(self) -> set[int]:
         """The ranks of a host that the engine has lost."""

@@ -1,9 +1,10 @@
 """The attempts of a job whose hosts have a launcher each: with --max_restarts the launchers agree on them.
 
 tools/attempts runs beside each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
-for it.  The first failure on any host ends the attempt on all of them.  What the hosts decide comes as lines: "begin
-NUMBER", "again NUMBER STATUS HOST TEXT", "end NUMBER STATUS HOST TEXT", "say TEXT"; "moved STATUS TEXT" from a pod's
-rank table (pod_table.py).
+for it.  The first failure on any host ends the attempt on all of them.  Each host then tells how far the attempt came,
+and that of rank 0 decides whether there is another one.  What the hosts decide comes as lines: "begin NUMBER", "again
+NUMBER STATUS HOST TEXT", "restart NUMBER VAIN", "over NUMBER VAIN TEXT", "end NUMBER STATUS HOST TEXT", "say TEXT";
+"moved STATUS TEXT" from a pod's rank table (pod_table.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
+from hccl_tools.common.words import clauses
 from tools.attempts import main as attempts_main
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
@@ -19,6 +21,7 @@ from tools.features.beside import QUIET, Beside, ignore
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    from collections.abc import Callable
 
     from tools.supervise.events import Heard
 else:
@@ -26,6 +29,7 @@ else:
 
 LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
 KILLED = 255
+ASKING = (124, 129, 130, 131, 138, 143)  # exit codes of limits and signals: the ranks of the other hosts may save, too
 AGAIN, END = "again", "end"
 
 
@@ -40,6 +44,8 @@ class HostsAttempts(Feature):
     _verdict = ""  # how it has ended on all hosts: AGAIN or END
     _status = 0  # the exit code that the verdict gives this host
     _host = ""  # the host whose failure, signal or limit has ended the attempt here, too
+    _vain: int | None = None  # how many restarts in a row were, with this one; None: the attempt is not judged yet
+    _why = ""  # why there is no other attempt
     _early: tuple[int, int, str, str] | None = None  # the end of the job, heard before our own pause for the restart
 
     def opened(self) -> None:
@@ -62,6 +68,7 @@ class HostsAttempts(Feature):
 
     def again(self, number: int) -> None:
         self._number, self._told, self._verdict, self._status, self._host = number, False, "", 0, ""
+        self._vain = None
         if self._early:
             self._judged(END, *self._early)
 
@@ -73,20 +80,46 @@ class HostsAttempts(Feature):
         self._tell()
 
     def attempt_ended(self) -> None:
-        """If all ranks of this host have ended with 0, waits until those of all hosts have, or one has failed."""
+        """If all ranks of this host have ended with 0, waits until those of all hosts have, or one has failed.
+
+        After a failure, tells how far the attempt came here, and waits for what the host of rank 0 makes of it.
+        """
         self._tell()
-        if not self._is_open():
-            return
+        if self._is_open():
+            self._say(f"done {self._number}")
+            self._wait(lambda: bool(self._verdict))
+            self._tell()
+        if self.run.settings.max_restarts and self._has_failed():
+            self._say(f"came {self._number} {' '.join(map(str, self.run.hooks.how_far()))}")
+            self._wait(lambda: self._vain is not None or bool(self._early) or self._verdict == END)
+            if self._stopped_by():
+                self._stop(self.run.exit_status(), self._stopped_by())
+            elif self._early:
+                _, _, host, text = self._early
+                self._early, self._verdict = None, END
+                self.run.say(colours.styled(f"{host}: {text}", colours.FAILURE))
+
+    def _has_failed(self) -> bool:
+        """Whether the attempt has failed, here or on another host, and the job has not ended."""
+        failed = self._verdict == AGAIN or (self._told and self.run.supervisor.judge.first is not None)
+        return failed and self._beside is not None and not self._early and not self._stopped_by()
+
+    def _wait(self, reached: Callable[[], bool]) -> None:
+        """A signal, or the --timeout, ends this wait, too."""
         supervisor = self.run.supervisor
-        supervisor.stopping.again()  # so that a signal, or the --timeout, ends this wait
+        was_running = supervisor.stopping.running
+        supervisor.stopping.again()
         supervisor.limits.again()
-        self._say(f"done {self._number}")
-        supervisor.wait_until(lambda: bool(self._verdict))
-        self._tell()
+        supervisor.wait_until(reached)
+        if supervisor.stopping.running and not was_running:
+            supervisor.stopping.soon()
 
     def finishing(self) -> None:
         """The job has ended on this host."""
         self._tell()
+        why = self.run.hooks.why_not_ready()
+        if why and self._is_open():
+            self._stop(self.run.exit_status(), why)
         if self._beside is None:
             return
         self._say("leave")
@@ -108,6 +141,12 @@ class HostsAttempts(Feature):
     def others_again(self) -> bool:
         return bool(self._verdict)
 
+    def in_vain(self) -> int:
+        return self._vain or 0
+
+    def why_not_ready(self) -> str:
+        return self._why
+
     # ---- what this host tells --------------------------------------------------------------------------------------
 
     def _is_open(self) -> bool:
@@ -127,11 +166,18 @@ class HostsAttempts(Feature):
         if supervisor.judge.first is not None:
             self._told = True
             self._say(f"failed {self._number} {status} {self.run.hooks.what_failed()}")
-        elif supervisor.limits.reached:
+        elif text := self._stopped_by():
+            self._stop(status, text)
+
+    def _stopped_by(self) -> str:
+        """What ends the job on this host, for the others: a limit or a signal; "": neither."""
+        supervisor = self.run.supervisor
+        if supervisor.limits.reached:
             option = supervisor.limits.reached.replace("hang", "hang_timeout")
-            self._stop(status, tr("its --{option} is reached", option=option))
-        elif supervisor.stopping.signal:
-            self._stop(status, tr("SIG{signal} has stopped its launcher", signal=supervisor.stopping.signal))
+            return tr("its --{option} is reached", option=option)
+        if supervisor.stopping.signal:
+            return tr("SIG{signal} has stopped its launcher", signal=supervisor.stopping.signal)
+        return ""
 
     def _stop(self, status: int, text: str) -> None:
         """A signal or a limit ends the job on this host, so it ends on all."""
@@ -149,6 +195,10 @@ class HostsAttempts(Feature):
             self._moved(int(number), more)
         elif word == "begin":
             self._begun = int(number)
+        elif word == "restart":
+            self._vain = int(more)
+        elif word == "over":
+            self._over(*more.split(" ", 1))
         elif word in (AGAIN, END):
             status, _, more = more.partition(" ")
             host, _, text = more.partition(" ")
@@ -178,7 +228,14 @@ class HostsAttempts(Feature):
             said = f"{host}: {text}"
         self.run.say(colours.styled(said, colours.FAILURE))
         if supervisor.stopping.running:
-            supervisor.stopping.begin()
+            supervisor.stopping.begin(asks=status in ASKING)
+
+    def _over(self, vain: str, why: str) -> None:
+        """The host of rank 0 has found that another restart would not help."""
+        if self._verdict == END:
+            return
+        self._verdict, self._vain, self._why = END, int(vain), why
+        self.run.say(colours.styled(clauses(why, tr("the job ends")), colours.FAILURE))
 
     def _moved(self, status: int, text: str) -> None:
         """An operator moves the job, so it ends on all hosts."""

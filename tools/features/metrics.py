@@ -14,13 +14,16 @@ from hccl_tools.common.words import one_line
 from tools.diagnosis import slow_ranks
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
+from tools.launch import monitored
 from tools.monitor import main as monitor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
+    import socket
     from typing import Any
 
+    from tools.launch.run import Run
     from tools.supervise.members import Member
 else:
     import _signal
@@ -36,22 +39,54 @@ class Metrics(Feature):
     _told = 0
     _slow: list[Any] = []
 
+    def __init__(self, run: Run) -> None:
+        super().__init__(run)
+        self._port = monitored.address(run.settings.metrics or "")
+        if self._port:
+            from tools.monitor import served  # noqa: F401 - loaded before the ranks start
+
+    def opened(self) -> None:
+        """At a port it answers from now on, also while other hosts are awaited."""
+        if not self._port:
+            return
+        from tools.launch import listening
+
+        try:
+            listener = listening.listen(*self._port)
+        except OSError as error:
+            place, reason = self.run.settings.metrics, error.strerror or error
+            self.run.say(tr("--metrics {place}: nobody can listen there: {reason}", place=place, reason=reason))
+            return
+        self._start(listener)
+        listener.close()
+
     def begins(self) -> None:
         """Call it after the screen's, which may change how messages begin."""
-        run = self.run
         if self._beside is None:
-            settings = run.settings
-            words = [str(os.getpid()), run.plan.run_dir, run.mark, settings.straggler or "", settings.metrics or ""]
-            words += [run.voice.name, run.voice.before]
+            self._start()
+        if self._beside:
+            self._beside.order(f"attempt {self.run.attempt}")
 
-            def child(orders: int, tells: int) -> None:
-                # A batch system signals all processes of a job, but the state at its end is still to be written.
-                ignore(_signal.SIGTERM, *QUIET)
-                os.dup2(orders, 0)
-                monitor.main(words)
+    def _start(self, listener: socket.socket | None = None) -> None:
+        run, settings = self.run, self.run.settings
+        file = "" if self._port else settings.metrics or ""
+        words = [str(os.getpid()), run.plan.run_dir, run.mark, settings.straggler or "", file]
+        words += [run.voice.name, run.voice.before]
+        if listener:
+            words += [str(listener.fileno()), str(settings.stall_timeout)]
 
-            self._beside = Beside(run.world, "mindspore-launch-metrics", child)
-        self._beside.order(f"attempt {run.attempt}")
+        def child(orders: int, tells: int) -> None:
+            # A batch system signals all processes of a job, but the state at its end is still to be written.
+            ignore(_signal.SIGTERM, *QUIET)
+            os.dup2(orders, 0)
+            monitor.main(words)
+
+        self._beside = Beside(run.world, "mindspore-launch-metrics", child)
+
+    def healed(self, member: Member) -> None:
+        """A rank that TaskD starts again takes long to its first step, and the others wait for it."""
+        if self._beside:
+            self._beside.order("again")
 
     def failed(self, member: Member, goes_on: bool) -> None:
         self._told += 1

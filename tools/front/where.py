@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LOCAL = ["local", "CONFIG", "options=n zoo engine preflight", "device_target="]
 DECLARED = {
     "local": LOCAL,
-    "server": ["local", "CONFIG", "placement=server", "options=engine preflight", "device_target=Ascend"],
+    "server": ["local", "CONFIG", "placement=server", "options=engine table_hosts preflight", "device_target=Ascend"],
     "mpirun": ["mpirun", "CONFIG", "options=hostfile no_sink engine", "device_target=Ascend"],
     "srun": ["srun", "CONFIG", "options=n engine", "device_target=Ascend"],
     "msrun": ["msrun", "CONFIG", "options=engine", "device_target="],
@@ -125,14 +125,25 @@ def _of_table(line: Line, environ: Mapping[str, str]) -> Place | None:
     from hccl_tools.table import rank_table
 
     try:
-        servers = rank_table.servers(rank_table.read(path)[0])
+        found = rank_table.read(path)[0]
     except rank_table.NotReadable:
         return None
-    if len(servers) < 2:
+    servers = count(len(rank_table.servers(found)), "server")
+    if line.given("table_hosts") or _repeats_devices(found):  # version 2.0
+        servers = tr("the ranks of several hosts")
+    elif len(rank_table.servers(found)) < 2:
         return None
     why = tr(
         "{path} has {servers}: this host starts its own ranks; type the command on each of them",
         path=quote(path),
-        servers=count(len(servers), "server"),
+        servers=servers,
     )
     return Place(engine="server", why=why, words=(f"rank_table_file={os.path.abspath(path)}",))
+
+
+def _repeats_devices(document: object) -> bool:
+    """Whether a table of version 2.0 has a device twice: that of another host."""
+    from hccl_tools.table.view import objects
+
+    numbers = [str(rank.get("device_id")) for _, rank in objects(document, "rank_list")]
+    return len(set(numbers)) < len(numbers)

@@ -8,10 +8,10 @@ import time
 
 from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
-from tools.diagnosis import hang
+from tools.diagnosis import asked, hang
 from tools.diagnosis.run import logs_of
 from tools.launch import record
 from tools.launch.resume import runs
@@ -20,12 +20,22 @@ from tools.progress import lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from tools.progress.lines import Pattern, Values
 
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 RUNNING, LOST = "running", "lost"  # the states of a run without an outcome
+
+
+class Tried(Row):
+    """One attempt of a run; None: launch.json does not say."""
+
+    steps: int | None  # that it made
+    reached: int | None  # the furthest step, from the start of the run
+    counted: bool | None  # whether its restart brought the job no further
+    cause: str | None  # why it ended
 
 
 class Run(Record):
@@ -44,6 +54,7 @@ class Run(Record):
     restarts: int | None
     cause: str | None  # why it failed, or what stopped it
     progress: Values  # the last numbers in rank 0's log, see lines.GROUPS
+    attempts: Sequence[Tried] = ()  # of a run that --max_restarts could start again
 
     @property
     def failed(self) -> bool:
@@ -91,7 +102,23 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
         exit=_number(outcome.get("exit")),
         restarts=len(_list(outcome.get("attempts"))) if outcome else None,
         cause=trouble or hang.of_run(document, folder) or _cause(outcome),
+        attempts=_attempts(outcome),
         progress=_progress(os.path.join(folder, logs_of(outcome)), ranks, patterns),
+    )
+
+
+def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
+    """Those that say how far they came, which they do with --max_restarts."""
+    every = [one for one in (*_list(outcome.get("attempts")), outcome) if isinstance(one, dict)]
+    said = [(one, one["progress"]) for one in every if isinstance(one.get("progress"), dict)]
+    return tuple(
+        Tried(
+            steps=_number(found.get("steps")),
+            reached=_number(found.get("reached")),
+            counted=found.get("counted") if isinstance(found.get("counted"), bool) else None,
+            cause=_text(found.get("error")) or _cause(one),
+        )
+        for one, found in said
     )
 
 
@@ -136,6 +163,8 @@ def _cause(outcome: dict[str, Any]) -> str | None:
         return f"{exception['type']}: {exception.get('message')}"
     if outcome.get("lost_host"):
         return tr("the host {host} was lost", host=outcome["lost_host"])
+    if by_request := asked.sentence(outcome):
+        return by_request
     if outcome.get("stopped_by"):
         return tr("stopped by {what}", what=outcome["stopped_by"])
     first = outcome.get("first_failure")

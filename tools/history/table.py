@@ -8,7 +8,7 @@ from datetime import timedelta
 from hccl_tools.common import colours, json_form
 from hccl_tools.common.columns import columns, cut, padded
 from hccl_tools.common.language import marked, tr
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, count, one_line
 from tools.history.listing import LOST, RUNNING, Run
 
 TYPE_CHECKING = False
@@ -67,8 +67,16 @@ def _cells(run: Run) -> Cells:
         _figure(run.progress.get("loss")),
         _measured(run),
         _shortened(one_line(run.program or "")),
-        one_line(run.cause or ""),
+        one_line(clauses(*filter(None, (run.cause, _restarts(run))))),
     )
+
+
+def _restarts(run: Run) -> str:
+    """How many there were, and how many of them were in vain; nothing for a run without."""
+    if not run.restarts or not run.attempts:
+        return ""
+    vain = sum(bool(one.counted) for one in run.attempts)
+    return tr("{restarts}, {number} in vain", restarts=count(run.restarts, "restart"), number=vain)
 
 
 def _ranks(run: Run) -> str:
@@ -103,4 +111,5 @@ def _shortened(path: str) -> str:
 
 def as_json(runs: Sequence[Run]) -> str:
     """A list of objects."""
-    return json_form.text([run.as_dict() for run in runs])
+    every = [{**run.as_dict(), "attempts": [one._asdict() for one in run.attempts]} for run in runs]
+    return json_form.text(every)

@@ -71,7 +71,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
 
     by_mindspore: MindSpore must be able to use GPUs, too.  True: a host may have this project in another folder.
     """
-    if request.no_check:
+    if request.no_check or request.sim_level is not None:  # which uses no devices
         return False
     by_host = placement.devices_by_host()
     own = sorted({device for _, device in placement.ranks})
@@ -125,6 +125,16 @@ def console(request: Request, world: int) -> None:
             last=world - 1,
         )
         raise Refusal(USAGE, text)
+
+
+def fault_tolerance(request: Request) -> list[str]:
+    """Checks MindSpore's fault tolerance where a variable turns it on; returns what to know of it."""
+    names = ("MS_ENABLE_TFT", "MS_ENABLE_THM", "MINDIO_FOR_MINDSPORE")
+    if request.no_check or not any(os.environ.get(name, "").strip() for name in names):
+        return []
+    from tools.launch.engines import fault_tolerance
+
+    return fault_tolerance.check(request)
 
 
 def data_path(request: Request) -> None:

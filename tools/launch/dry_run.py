@@ -56,6 +56,8 @@ def _common(run: Run) -> Iterator[str]:
     if plan.imports:
         names = " ".join(name for name, needed in plan.imports.modules if needed)
         yield "# " + tr("--import_once: one process imports {names}, and the ranks are its forks", names=names)
+    if plan.hccl:
+        yield "# " + tr("HCCL listens at ports {ports}: {origin}", ports=plan.hccl.words(), origin=plan.hccl.whence())
     yield _line(["cd", os.getcwd()])
     yield _line(["mkdir", "-p", plan.run_dir])
     for command in (plan.table.setup if plan.table else (), plan.resumed.convert if plan.resumed else ()):

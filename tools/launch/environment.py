@@ -13,6 +13,7 @@ from tools.launch.request import Request
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.devices.binding import Binding
+    from tools.launch.engines.hccl_ports import HcclPorts
 
 
 def needs_cluster(request: Request, placement: Placement) -> bool:
@@ -54,7 +55,7 @@ def exports(
     if request.device_target == "CPU":
         # More threads than cores make ranks on one machine slower, and MindSpore 2.10 crash at exit.
         cores, ranks = len(os.sched_getaffinity(0)), placement.most_on_a_host()
-        if binding and binding.cores:
+        if binding and binding.all():
             cores, ranks = len(binding.all()), len(binding.cores)
         # ONEDNN: see tools/train.py; here it is for other trainers too.
         defaults.update(OMP_NUM_THREADS=str(max(1, cores // max(1, ranks))), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
@@ -65,6 +66,24 @@ def exports(
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
 
 
+def simulated(request: Request) -> Request:
+    """The request; of a simulation with all that follows from that.  Raises Refusal."""
+    if request.engine != "msrun" and request.sim_level is None and request.sim_rank_id is None:
+        return request
+    from tools.launch.engines import simulation
+
+    return simulation.of(request) if simulation.is_wanted(request) else request
+
+
+def hccl(request: Request, placement: Placement, alone: bool) -> HcclPorts | None:
+    """Where HCCL listens, on NPUs.  alone: one rank that joins no job.  Raises Refusal."""
+    if request.device_target != "Ascend" or alone or not placement.ranks:
+        return None
+    from tools.launch.engines import hccl_choice
+
+    return hccl_choice.of_job(request, placement)
+
+
 def of_options(request: Request) -> dict[str, str]:
     """What arguments and options of the user become, without more."""
     found = {}
@@ -72,6 +91,8 @@ def of_options(request: Request) -> dict[str, str]:
         found["DATA_PATH"] = os.path.abspath(request.data_path)
     if request.no_sink:
         found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
+    if request.sim_level is not None:
+        found.update(MS_SIMULATION_LEVEL=str(request.sim_level), MS_WORKER_NUM=str(request.worker_num))
     if request.straggler is not None:
         found["LAUNCH_STRAGGLER"] = request.straggler  # tools/train.py then also times a step without its waits
     return found
@@ -90,7 +111,7 @@ def meeting_point(request: Request, placement: Placement, found: dict[str, str])
         from tools.launch.hosts import network  # not at the top: it imports socket
 
         for name in network.others(placement.hosts[:1]):
-            address = network.ipv4(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
+            address = network.address_of(name.rpartition("@")[2], tr("{name}, which has rank 0,", name=one_line(name)))
     return {
         "MASTER_ADDR": address,
         "MASTER_PORT": str(placement.cluster.scheduler_port or ports.near(request.job_pid)),

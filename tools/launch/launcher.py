@@ -129,6 +129,8 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
         voice.note(remark)
     if in_pod:
         command = in_log_of_first(command, plan, voice)
+    if plan.request.sim_level is not None and not command.settings.console_given:  # rank 0 may be none of them
+        command = command.replace(settings=command.settings.replace(console=str(plan.ranks[0][0])))
     for note in command.notes:
         voice.note(note)
     from tools.launch import life

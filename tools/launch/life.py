@@ -54,6 +54,11 @@ def _lead(run: Run) -> int:
     run.world.adopt(supervisor.guardian.pid)
     run.world.own(supervisor.guardian.lifeline)
     supervisor.limits = Limits(settings.timeout, settings.hang_timeout, run.world.now, run.say, run.logs_problem)
+    supervisor.stopping.patience = run.patience()
+    if settings.stop_before:
+        from tools.launch import time_limit  # few launches have it
+
+        time_limit.heed(run)
     if not run.engine.name:
         _adopt_what_ranks_leave(run)
     run.hooks.opened()
@@ -106,19 +111,18 @@ def _attempt(run: Run) -> None:
 
 def _restart(run: Run) -> None:
     """Runs all ranks again, while that is allowed and they fail."""
-    pause = 1
-    while run.attempt < run.settings.max_restarts and _has_failed(run):
+    while run.settings.max_restarts and _has_failed(run):
         number = run.attempt + 1
-        if not _make_logs(run, number) or not run.hooks.may_restart(number):
+        if not (run.hooks.wants_restart(number) and _make_logs(run, number) and run.hooks.may_restart(number)):
             break
         _note_outcome(run)
-        most = run.settings.max_restarts
-        run.say(tr("restart {number} of {most} in {seconds} s", number=number, most=most, seconds=pause))
+        nth, most = run.hooks.in_vain() + 1, run.settings.max_restarts
+        pause = min(LONGEST_PAUSE, 1 << min(nth - 1, 6))
+        run.say(tr("restart {number} of {most} in {seconds} s", number=nth, most=most, seconds=pause))
         run.supervisor.again()
         run.hooks.again(number)
         if not _pause(run, pause) or not run.hooks.is_ready():
             break
-        pause = pause * 2 if pause < 32 else LONGEST_PAUSE
         _take_attempt(run, number)
         _attempt(run)
 
@@ -247,11 +251,10 @@ def _is_empty(member: Member) -> bool:
 def _settle_log(run: Run) -> None:
     """In the guardian, when the launcher was killed: train.log leads into the run no longer."""
     name = f"rank_{run.plan.ranks[0][0]}.log" if run.plan.ranks else "scheduler.log"
-    for number in range(run.settings.max_restarts + 1):
-        folder = run.folder_of(number)
-        if not os.path.isdir(folder):
-            return
+    number = 0
+    while os.path.isdir(folder := run.folder_of(number)):
         train_log.settle(os.curdir, os.path.join(folder, name))
+        number += 1
 
 
 def give_up(run: Run, error: Exception) -> int:

@@ -1,7 +1,8 @@
-"""The options of the process beside the launcher: --straggler FACTOR and --metrics FILE, checked before the start."""
+"""The options of the process beside the launcher: --straggler and --metrics, checked before the start."""
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -19,6 +20,7 @@ MOST_FACTOR = 1000.0
 LINES = ".jsonl"  # how the name of a file of JSON lines ends; every other file is in Prometheus' text format
 MARK = "# mindspore_launch metrics"  # begins the first line of our files in Prometheus' text format
 MARK_OF_LINES = '{"mindspore_launch_metrics": '  # begins each line of our JSON lines
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9.]*):([0-9]{1,5})")  # a file of such a name: ./:9100
 _FACTOR = re.compile(r"[0-9]{1,8}(\.[0-9]{0,8})?")
 
 
@@ -27,7 +29,8 @@ def check(request: Request) -> None:
     if request.straggler is not None:
         factor(request.straggler)
     if request.metrics is not None and not request.attempt:  # at a restart the process looks itself
-        reason = fault_of(request.metrics)
+        place = address(request.metrics)
+        reason = fault_of(request.metrics) if place is None else "" if request.dry_run else fault_of_port(*place)
         if reason:
             raise Refusal(USAGE, f"--metrics {one_line(request.metrics)}: {reason}")
 
@@ -44,6 +47,30 @@ def factor(text: str) -> float:
             text=one_line(text),
         ),
     )
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """(address or "", port) of --metrics [ADDRESS]:PORT; None: it names a file."""
+    found = _ADDRESS.fullmatch(text)
+    return (found[1].strip("[]"), int(found[2])) if found else None
+
+
+def fault_of_port(address: str, port: int) -> str:
+    """Why nobody can listen there, for a message; empty, if we can."""
+    if not 0 < port < 65536:
+        return tr("a port is a number from 1 to 65535")
+    from tools.launch import listening
+
+    try:
+        listening.listen(address, port).close()
+    except OSError as error:
+        who = ""
+        if error.errno == errno.EADDRINUSE:
+            from tools.launch.engines import port_holder
+
+            who = f" ({port_holder.words(port)})"
+        return tr("nobody can listen there: {reason}; choose another port", reason=f"{error.strerror or error}{who}")
+    return ""
 
 
 def fault_of(path: str) -> str:

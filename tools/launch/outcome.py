@@ -43,6 +43,8 @@ def _of_member(member: Member) -> dict[str, Any]:
     if member.left:
         found["left"] = [{"pid": pid, "command": words} for pid, words in member.commands_left()]
         found["left_ended"] = member.left_ended
+    if member.earlier:
+        found["earlier"] = [_of_member(one) for one in member.earlier]
     if member.left_failed:
         found["left_failed"] = member.left_failed[0]
     return found

@@ -5,16 +5,14 @@ Runs once before every launch, so it starts quickly: what only some launches nee
 
 from __future__ import annotations
 
-import time
-
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import clauses, one_line, short_path
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
-from tools.launch.devices import seen
+from tools.launch.devices import seen, taking
 from tools.launch.engines import placement
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.planned import Checked, Plan
@@ -29,10 +27,6 @@ if TYPE_CHECKING:
     from tools.launch.engines.facts import EngineFacts
     from tools.launch.hosts.launchers import Agreement
     from tools.launch.tables.launch_table import LaunchTable
-
-
-class CoresTaken(Exception):
-    """Another job was faster with cores that this plan has.  A new plan takes others, or refuses the launch."""
 
 
 def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Plan:
@@ -52,15 +46,17 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
             checked = checked or look(plan)
             plan = plan.replace(preflight=checked, remarks=(*plan.remarks, *checked.remarks))
         try:
-            remarks = take_devices(plan)
+            remarks = taking.take(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
-        except (run_folder.Taken, CoresTaken):
-            pass  # the next plan is for another folder, or for other cores
+        except (run_folder.Taken, taking.CoresTaken):
+            pass  # the next plan is for another folder, or for other cores or ports
 
 
 def make(request: Request) -> Plan:
     """The Plan, checked in the order in which a user would correct mistakes.  Raises Refusal."""
+    request = environment.simulated(request)
     plogs.check(request)
+    tolerance = checks.fault_tolerance(request)
     if request.straggler is not None or request.metrics is not None:
         from tools.launch import monitored
 
@@ -69,12 +65,17 @@ def make(request: Request) -> Plan:
         from tools.launch.programs import import_once
 
         import_once.check(request)
+    if request.worker_log_name is not None:
+        from tools.launch import worker_logs
+
+        worker_logs.check(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
     checks.console(request, placed.world)
     checks.data_path(request)
     job = jobs.find(request, placed, run_dir) if placed.ranks else jobs.none()
+    job = job.replace(alone=job.alone or request.sim_level is not None)  # a simulation has no scheduler, and no table
     rank_files, job = in_folders(request, job, run_dir)
     own_gpus = request.engine == "local" and request.device_target == "GPU"
     scheduled = (request.device_target == "CPU" or own_gpus) and not job.alone
@@ -99,6 +100,8 @@ def make(request: Request) -> Plan:
     imports, of_imports = jobs.imports(request, job, binding)
     path = table.path if table else None
     exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
+    hccl = environment.hccl(request, placed, job.alone)
+    exports.update({**(hccl.exports if hccl else {}), **(binding.exports if binding else {})})
     return Plan(
         request=request,
         run_dir=run_dir,
@@ -121,6 +124,7 @@ def make(request: Request) -> Plan:
         scheduler=scheduler(request, placed, exports),
         exports=exports,
         binding=binding,
+        hccl=hccl,
         plogs=plogs.choose(request),
         remarks=(
             *(table.remarks if table else ()),
@@ -128,8 +132,10 @@ def make(request: Request) -> Plan:
             *filter(None, [device_range.remark("--devices", request.devices)]),
             *jobs.remarks(request, placed.world, job, rank_files),
             *standing_by,
+            *tolerance,
             *([without_scheduler(job)] if needless else []),
             *seen.remarks(request, placed, ranks),
+            *(hccl.remarks if hccl else ()),
             *left_out(request, placed, ranks),
             *of_imports,
         ),
@@ -181,6 +187,10 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
         from tools.launch.engines import slurm
 
         return slurm.place(request), None
+    if way == "simulation":
+        from tools.launch.engines import simulation
+
+        return simulation.place(request), None
     if way == "msrun":
         from tools.launch.engines import msrun
 
@@ -253,44 +263,3 @@ def scheduler(request: Request, placed: placement.Placement, exports: dict[str, 
     if "MS_SCHED_PORT" not in exports or request.engine == "msrun" or elsewhere:
         return []
     return [trainer_command.python(), "-u", project.path("tools", "launch", "engines", "mindspore_scheduler.py")]
-
-
-def take_devices(plan: Plan) -> list[str]:
-    """Takes the devices and cores for this job; CPU ranks use no devices.  Returns remarks.
-
-    Raises Refusal and CoresTaken.
-    """
-    request = plan.request
-    devices = [device for _, device in plan.ranks] if request.device_target != "CPU" else []
-    devices = seen.lockable(request, devices, plan.hosts)
-    cores = plan.binding.own() if plan.binding else set()
-    if not devices and not cores:
-        return []
-    from tools.launch.devices import device_locks
-
-    mine = request.lock_fd, request.lock_file
-    try:
-        while holders := device_locks.take(*mine, plan.run_dir, request.job_pid, devices, cores):
-            holders = [holder for holder in holders if set(devices) & set(holder.devices)]
-            if not holders:
-                raise CoresTaken
-            lines = [device_locks.words(holder, devices) for holder in holders]
-            if not request.wait_for_devices:
-                remedy = tr("wait for it with --wait_for_devices, or choose others with --devices")
-                raise Refusal(REFUSED, *(clauses(line, remedy) for line in lines))
-            from hccl_tools.commands import boundary
-
-            boundary.say(request.script, tr("waiting: {reason}", reason=lines[0]))
-            while not device_locks.has_ended(holders[0]):
-                time.sleep(0.5)
-    except OSError as error:
-        where = one_line(error.filename or request.lock_file)
-        what = tr("other jobs cannot see which cores this one uses")
-        if devices:
-            what = tr("other jobs cannot see which devices this one uses")
-        return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
-    if devices and request.device_target == "GPU" and not request.no_check:
-        from tools.launch.devices import device_check
-
-        return device_check.gpus_in_use(devices)
-    return []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tools.launch.devices.binding import Binding
     from tools.launch.engines.facts import Cluster, EngineFacts
+    from tools.launch.engines.hccl_ports import HcclPorts
     from tools.launch.hosts.launchers import Agreement
     from tools.launch.plogs import Plogs
     from tools.launch.pods.pod_table import WatchedTable
@@ -56,6 +57,7 @@ class Plan(Record):
     scheduler: list[str]  # the command of MindSpore's scheduler; empty where the launcher starts none
     exports: dict[str, str]  # the part of the environment that all ranks share
     binding: Binding | None = None  # the cores of the ranks, with --bind_core and --bind_numa
+    hccl: HcclPorts | None = None  # where HCCL listens; None: the ranks do not use it
     plogs: Plogs | None = None  # where CANN logs; None: the ranks do not use it
     checkpoints: dict[str, Any] | None = None  # where our trainer saves, and of which network, for launch.json
     resumed: Resumption | None = None  # what it goes on from

@@ -59,6 +59,8 @@ def of_plan(plan: Plan) -> dict[str, Any]:
         document["rank_table"] = {"file": plan.table.path, "sha256": plan.table.digest}
         if plan.table.whole:
             document["rank_table"]["whole"] = plan.table.whole[0]
+    if plan.hccl:
+        document["hccl"] = plan.hccl.record()
     if plan.plogs:
         from tools.launch import plogs
 
@@ -79,10 +81,11 @@ def _ranks(plan: Plan) -> list[dict[str, Any]]:
         row["folder"] = os.path.relpath(rank_folders.of_rank(plan.run_dir, row["rank"]), plan.run_dir)
     for row, (_, words) in zip(rows, rank_words.own(plan)):
         row["words"] = words
-    cores = plan.binding.cores if plan.binding else {}
-    for row in rows if cores else ():
-        if row["rank"] in cores:
-            row["cores"] = ranges(cores[row["rank"]])
+    bound = {"cores": plan.binding.cores, "memory": plan.binding.memory} if plan.binding else {}
+    for name, of_ranks in bound.items():
+        for row in rows:
+            if of_ranks.get(row["rank"]):
+                row[name] = ranges(of_ranks[row["rank"]])
     return rows
 
 

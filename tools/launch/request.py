@@ -36,9 +36,12 @@ BOUNDS = {
     "node_rank": (0, MAX_RANKS),
     "rank_start": (0, MAX_RANKS),
     "max_restarts": (0, 10**8),
+    "restart_limit": (0, 10**8),
     "attempt": (1, 10**8),
     "master_port": (ports.LEAST, ports.MOST),
     "pod_wait": (0, 10**6),
+    "sim_level": (0, 3),
+    "sim_rank_id": (0, MAX_RANKS),
 }
 
 
@@ -57,7 +60,8 @@ class Request(Record):
     default_config: Script[str | None] = None  # of scripts that can do without CONFIG
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
-    max_restarts: Script[int] = 0  # how often the launcher may start the ranks again
+    max_restarts: Script[int] = 0  # how often in a row the launcher may start the ranks again in vain
+    restart_limit: Script[int] = 0  # and how often in all
     attempt: Script[int | None] = None  # the number of the restart that the plan is for; None: the first attempt
     run_dir: Script[str] = ""  # of a restart: the folder of its run
     lost: Script[str] = ""  # of a restart: the hosts that are lost, with commas between them; see spares.py
@@ -101,8 +105,8 @@ class Request(Record):
     preflight: Flag = False
     no_sink: Flag = False
     dry_run: Flag = False
-    bind_core: Flag = False
-    bind_numa: Flag = False
+    bind_core: Option[str] = None  # "1", or a map: see devices/binding_maps.py
+    bind_numa: Option[str] = None
     per_rank_words: Flag = False  # see programs/rank_words.py
     rank_folder: Flag = False  # see rank_folders.py
     rank_files: Option[str] = None
@@ -121,8 +125,12 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
+    sim_level: Option[int] = None  # see engines/simulation.py
+    sim_rank_id: Option[int] = None
+    worker_log_name: Option[str] = None  # see worker_logs.py
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
+    table_hosts: Option[str] = None  # of a rank table of version 2.0
     spare: Option[int] = None  # the last so many hosts stand by
     min_ranks: Option[int] = None  # with fewer a job that has lost a host ends
 

@@ -13,6 +13,7 @@ from hccl_tools.common.language import tr
 from tools.engines import table
 from tools.launch import caller_notes
 from tools.rank import environment, places
+from tools.supervise.limits import REPORT
 from tools.supervise.members import Member
 from tools.supervise.world import CannotStart
 
@@ -188,6 +189,18 @@ class Run:
         finally:
             unlink(probe)
         return ""
+
+    # ---- requests to save and to end ---------------------------------------------------------------------------------
+
+    def patience(self) -> int:
+        """Seconds that ranks have after a request; where Slurm ends the job, almost all of its KillWait."""
+        kill_wait = getattr(self.plan.engine, "kill_wait", 0)
+        return self.settings.grace if self.settings.grace_given else max(self.settings.grace, kill_wait - 4)
+
+    def longest_request(self) -> int:
+        """The same after any request."""
+        before = self.settings.stop_before
+        return max(self.patience(), before - REPORT) if before else self.patience()
 
     # ---- attempts ----------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,10 @@ def fill(plan: Plan) -> list[str]:
 
             for rank, _ in plan.ranks:
                 rank_folders.make(plan.run_dir, rank, plan.rank_files)
+        if plan.request.worker_log_name is not None:
+            from tools.launch import worker_logs
+
+            worker_logs.make(plan)
         if plan.resumed:
             plan.resumed.make()
     except (OSError, Refusal) as error:

@@ -14,6 +14,8 @@ from functools import cache
 
 from tools.logs import plog
 
+# Numbers, addresses and times of a text.
+_CHANGES = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}\b|\d+(?:[.:/T,-]\d+)*")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _ZONE = r"(?:Z| ?[+-]\d\d:?\d\d)?"
@@ -150,3 +152,8 @@ def around(block: bytes, begin: int, end: int) -> str:
         end = len(block) if following < 0 else following
     record = clean(block[begin : min(end, begin + 8 * _LONGEST)].replace(b"\n", b"\t")).replace("\t", "\n")
     return "\n".join(map(bare, record.split("\n")))
+
+
+def pattern_of(text: str) -> str:
+    """The text without what changes from one time to the next: numbers, addresses, times."""
+    return _CHANGES.sub("#", text)

@@ -1,13 +1,16 @@
 """The process beside the launcher that does --straggler and --metrics: it names slow ranks, and writes metrics.
 
-  python tools/monitor/main.py LAUNCHER RUN MARK FACTOR FILE NAME BEFORE
+  python tools/monitor/main.py LAUNCHER RUN MARK FACTOR FILE NAME BEFORE [SOCKET SECONDS]
 
 Started by tools/features/metrics.py.  LAUNCHER is its process, with which this one ends; RUN: the run's folder; MARK:
 LAUNCH_JOB of the job's processes; FACTOR and FILE: of the two options, or empty; NAME and BEFORE: what goes before a
-message.  Orders come on stdin, one per line:
+message; SOCKET: the descriptor of one that listens, and SECONDS: --stall_timeout, with --metrics :PORT.
+
+Orders come on stdin, one per line:
 
   attempt N          an attempt begins; 0 is the first
   failed NAME STATUS a member of the job has failed
+  again              a rank of this attempt is started again
   end STATUS         the job has ended: looks once more, then ends
 
 The lines go to stderr from here, not through the launcher: a terminal that takes nothing must not stop it.
@@ -38,6 +41,8 @@ from tools.progress.tails import Patterns
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tools.monitor.served import Served
 
 LEAST, MOST = 2.0, 600.0  # seconds between two looks
 SHARE = 0.01  # of a processor
@@ -85,13 +90,24 @@ def obey(monitor: Monitor, orders: list[list[str]]) -> Iterator[int]:
             monitor.begin(int(values[0]))
         elif word == "failed":
             monitor.failed(values[0], int(values[1]))
+        elif word == "again":
+            monitor.started_again()
         elif word == "end":
             yield int(values[0])
 
 
+def _served(run: str, descriptor: str, limit: str) -> Served:
+    """The pages of --metrics :PORT."""
+    import socket
+
+    from tools.monitor.served import Served
+
+    return Served(socket.socket(fileno=int(descriptor)), run, float(limit))
+
+
 def main(arguments: list[str]) -> None:
     """Returns when the job has ended."""
-    launcher, run_dir, mark, factor, path, name, before = arguments
+    launcher, run_dir, mark, factor, path, name, before, *port = arguments
     programs.end_with_parent()
     with suppress(OSError):
         os.nice(5)  # the ranks come first
@@ -99,7 +115,8 @@ def main(arguments: list[str]) -> None:
     try:
         file = MetricsFile(path, os.path.basename(run_dir)) if path else None
         patterns = Patterns(lines.load())
-        monitor = Monitor(run_dir, mark, patterns, voice.say, float(factor) if factor else None, file)
+        served = _served(os.path.basename(run_dir), *port) if port else None
+        monitor = Monitor(run_dir, mark, patterns, voice.say, float(factor) if factor else None, file, served)
         follow(monitor, voice, int(launcher), Orders(0))
     except Exception as error:  # the job goes on
         reason = f"{type(error).__name__}: {one_line(error)}"

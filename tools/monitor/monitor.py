@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools.monitor.metrics_file import MetricsFile
+    from tools.monitor.served import Served
     from tools.progress.ranks import RankProgress
     from tools.progress.slowness import Pace
     from tools.progress.tails import Patterns
@@ -42,10 +43,11 @@ class Monitor:
         say: Callable[[str], None],
         factor: float | None = None,
         file: MetricsFile | None = None,
+        served: Served | None = None,
     ) -> None:
-        """mark: LAUNCH_JOB of the job's processes; factor: that of --straggler, and file: that of --metrics."""
+        """mark: LAUNCH_JOB of the job's processes; factor: of --straggler; file, served: of --metrics."""
         self._run_dir, self._mark, self._patterns = run_dir, mark, patterns
-        self._say, self._factor, self._file = say, factor, file
+        self._say, self._factor, self._file, self._served = say, factor, file, served
         self._job = Job(run_dir, {})
         self._attempt = 0
         self._ranks = Ranks((), patterns)
@@ -74,6 +76,12 @@ class Monitor:
         self._job, self._attempt = job, attempt
         self._ranks = job.ranks(attempt, self._patterns)
         self._living = Living(self._mark, job.host_of)
+        self.started_again()
+
+    def started_again(self) -> None:
+        """Ranks begin, or one of them does once more: until its first step it may take long."""
+        if self._served:
+            self._served.begin()
 
     def failed(self, member: str, status: int) -> None:
         """A member of the job has failed: a rank's number, or another name."""
@@ -93,6 +101,9 @@ class Monitor:
             self._tell_of_unseen()
         if self._file and (happened or self._file.is_due(now)):
             self._write(self._file, now, ended)
+        if self._served:
+            self._served.look(self._ranks.by_rank.values(), bool(grown))
+            self._served.take(metrics.families(self._facts(now, ended)))
         if ended is not None and self._factor is not None:
             self._end(ended)
 

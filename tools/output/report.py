@@ -226,7 +226,8 @@ def table(
         colours.styled(_row(tr("rank"), tr("device"), place, tr("exit"), tr("time"), tr("log")), colours.HEAD)
     ]
     few = len(ranks) <= ROWS
-    for rank in ranks if few else [rank for rank in ranks if rank is first]:
+    shown = ranks if few else [rank for rank in ranks if rank is first]
+    for rank in [one for last in shown for one in (*last.earlier, last)]:
         seconds = rank.seconds if rank.seconds == "-" else f"{rank.seconds} s"
         place = _cell(harmless(rank.host), 15) + " " if hosts else ""
         log = harmless(path(rank.log))
@@ -235,6 +236,8 @@ def table(
     if not few:
         ways = alike.grouped((ends.of(rank), rank.rank or 0) for rank in ranks if rank is not first)
         rows += [f"{how}: {alike.named(same)}" for how, same in ways.items()]
+        if again := [rank.rank for rank in ranks if rank.earlier and rank.rank is not None]:
+            rows.append(tr("started again: {ranks}", ranks=alike.named(again)))
     return rows
 
 
@@ -248,7 +251,8 @@ class _Ends:
     def of(self, rank: Member) -> str:
         """The column of the table."""
         gone = rank.lost and rank.rank in self._lost_ranks
-        key = (rank.status, rank.began is None, rank.failed, rank.lost, gone, rank is self._first)
+        key: tuple[object, ...] = (rank.status, rank.began is None, rank.failed, rank.lost, gone, rank is self._first)
+        key += (rank.handed, rank.again)
         if key not in self._words:
             self._words[key] = self._in_words(rank, gone)
         return self._words[key]
@@ -264,7 +268,9 @@ class _Ends:
             text += tr(", failed first")
         elif rank.failed:
             text += tr(", failed")
-        elif signal and self._stopping:
+        elif rank.again:
+            text += tr(", started again")
+        elif signal and self._stopping and not rank.handed:
             text += tr(", stopped by us")
         return text
 

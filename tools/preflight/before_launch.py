@@ -19,21 +19,54 @@ from tools.preflight import by_srun, check, document, kept, program_files, reach
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.planned import Plan
+    from tools.preflight.pods.result import Result
     from tools.preflight.words import Found
-
-_MOST_KEPT = 40  # differences in launch.json
 
 
 def look(plan: Plan) -> Checked:
     """Asks the hosts of the plan.  Raises Refusal if something would stop the job."""
-    way = _way(plan)
-    if way is None:
+    found = _found(plan)
+    if found is None:
         return Checked(remarks=[_nothing_to_compare(plan)])
-    found = check.run(way, _job(plan))
+    if not isinstance(found, words.Found):
+        return of_pod(found, _late(plan))
     lines = words.page(found, False).splitlines()
     if found.blocks:
-        raise Refusal(REFUSED, *lines, tr("--preflight: nothing was started"))
+        raise Refusal(_late(plan) if found.late else REFUSED, *lines, _nothing_started())
     return of_found(found, lines, os.path.join(os.path.dirname(plan.run_dir), kept.NAME))
+
+
+def _found(plan: Plan) -> Found | Result | None:
+    """What was found; in a pod that is not the first one, what that has told; None: nobody is asked."""
+    if plan.request.placement == "pod":
+        from tools.preflight.pods import command  # few launches are in pods
+
+        return command.before(plan, _job(plan), functools.partial(boundary.say, plan.request.script))
+    way = _way(plan)
+    return check.run(way, _job(plan)) if way else None
+
+
+def _late(plan: Plan) -> int:
+    """The exit code of a launch in pods that have not come in time."""
+    return plan.agreement.late if plan.agreement else REFUSED
+
+
+def of_pod(result: Result, late: int) -> Checked:
+    """What this launch keeps of the result that another pod has told.  Raises Refusal; late: see _late."""
+    if result.verdict == document.STOPS:
+        raise Refusal(late if result.late else REFUSED, result.line, _nothing_started())
+    told = {
+        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "verdict": result.verdict,
+        "hosts": result.hosts,
+        "findings": result.findings,
+        "digests": {},  # those are in the launch.json of the pod that compares
+    }
+    return Checked(told=told, remarks=[result.line])
+
+
+def _nothing_started() -> str:
+    return tr("--preflight: nothing was started")
 
 
 def of_found(found: Found, lines: list[str], path: str) -> Checked:
@@ -45,7 +78,7 @@ def of_found(found: Found, lines: list[str], path: str) -> Checked:
         "made": made,
         "verdict": document.verdict(found),
         "hosts": len(found.hosts),
-        "findings": _findings(found),
+        "findings": words.findings(found),
         "digests": {host: kept.digest(each) for host, each in found.facts.items()},
     }
     if before and changed:
@@ -67,14 +100,6 @@ def _not_ours(path: str) -> str:
         "kept there",
         path=short_path(path),
     )
-
-
-def _findings(found: Found) -> list[dict[str, str]]:
-    """The differences for launch.json, the worst first."""
-    return [
-        {"level": each.level, "text": words.line(each, found.hosts), "remedy": each.remedy}
-        for each in found.differences[:_MOST_KEPT]
-    ]
 
 
 def _way(plan: Plan) -> reach.Way | None:
@@ -105,13 +130,19 @@ def _job(plan: Plan) -> check.Job:
         data=request.data_path or "",
         program=program_files.of("" if own else program, trainer_command.config_path(request) or ""),
         ports=[port] if port else [],
+        hccl=plan.hccl.ranges[0][0] if plan.hccl and plan.hccl.ranges else None,
         hccn_conf=request.hccn_conf or hccn.DEFAULT_CONF,
         quick=True,
     )
 
 
 def _nothing_to_compare(plan: Plan) -> str:
-    if plan.request.placement in ("server", "pod") or plan.request.node_rank is not None:
+    if plan.request.placement == "pod" and len(plan.sizes) > 1:
+        return tr(
+            "note: --preflight: the launchers of these pods do not connect; before the job run in each pod: bash"
+            " scripts/preflight.sh"
+        )
+    if plan.request.placement == "server" or plan.request.node_rank is not None:
         return tr(
             "note: --preflight: this command starts the ranks of one host and asks no other one; before the job type"
             " once: bash scripts/preflight.sh -H HOST,HOST"

@@ -43,7 +43,7 @@ def over_srun(nodes: Sequence[str], slots: Mapping[str, int]) -> Way:
         answers, more = _asked(up, question) if up else ([], [])
         return answers, [*lines, *more]
 
-    return Way(hosts=list(nodes), slots=slots, ask=ask_all)
+    return Way(hosts=list(nodes), slots=slots, ask=ask_all, slurm=True)
 
 
 def _asked(nodes: list[str], question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:

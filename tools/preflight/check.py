@@ -6,7 +6,8 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from tools.doctor import versions
+from hccl_tools.machine import cann
+from tools.launch.engines import hccl_ports
 from tools.preflight import answers, compare, connections, links, rank_table
 from tools.preflight.difference import LEVELS
 from tools.preflight.facts import environment
@@ -34,6 +35,7 @@ class Job(Record):
     program: Program = Program({}, [])
     devices: Sequence[int] | None = None
     ports: Sequence[int] = ()
+    hccl: int | None = None  # None: as the environment here says
     hccn_conf: str = "/etc/hccn.conf"
     table: Table | None = None
     quick: bool = False
@@ -44,7 +46,9 @@ def run(way: Way, job: Job) -> Found:
     homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
 
-    planned = {} if job.quick else connections.plan(way.hosts, common.first, job.ports)
+    planned = {}
+    if not job.quick:
+        planned = connections.plan(way.hosts, common.first, job.ports, common.hccl, told=way.addresses)
 
     def question(name: str) -> object:
         server = homes.get(name)
@@ -74,15 +78,17 @@ def _common(way: Way, job: Job) -> Question:
         host="",
         hosts=len(way.hosts),
         first=table.first if table else way.hosts[0],
+        first_at=(way.addresses or {}).get(way.hosts[0], ""),
         folder=os.getcwd(),
         log_dir=os.path.abspath(job.log_dir),
         data=os.path.abspath(job.data) if job.data else "",
         files=job.program.files,
         modules=job.program.modules,
         set_here=environment.watched(os.environ),
-        cann=versions.active_cann(),
+        cann=cann.active(),
         devices=job.devices,
         ports=job.ports,
+        hccl=hccl_ports.base() if job.hccl is None else job.hccl,
         hccn_conf=os.path.abspath(job.hccn_conf),
         table=(os.path.abspath(table.path), table.digest) if table and table.path != "-" else None,
         salt=os.urandom(_SALT).hex(),

@@ -1,7 +1,9 @@
-"""Runs the collectors of a host's facts, each in a process of its own, and waits for none longer than its limit.
+"""Runs the collectors of a host's facts in children, and waits for none longer than its limit.
 
-A file server that is gone holds up a process in the kernel, where no signal ends it.  So each collector gets a child.
-Nobody waits for a child that does not end; it has none of our pipes.
+A file server that is gone holds up a process in the kernel, where no signal ends it.  So no collector runs in this
+process.  A fork takes as long as many facts, so one child runs the collectors that should take no time, one after the
+other.  If one of them hangs or ends that child, those after it get a child each.  Nobody waits for a child that does
+not end; it has none of our pipes.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import contextlib
 import json
 import os
 import select
-import selectors
 import signal
 import time
 
@@ -20,7 +21,7 @@ from hccl_tools.machine import programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tools.preflight.difference import Value
@@ -31,45 +32,90 @@ _OPEN = (0, 1, 2)  # what a child must not keep
 
 
 class Collector(Row):
-    """A function that gives facts, and how long it may take."""
+    """A function that gives facts, and how long it may take.  alone: it takes long, and gets a child of its own."""
 
     collect: Callable[[], Mapping[str, Any]]
     seconds: float
+    alone: bool = False
 
 
 class _Child:
-    """A collector that runs."""
+    """A process that runs collectors.  `said` has the line of each that has ended; `left` are the others."""
 
-    def __init__(self, collector: Collector, process: int, pipe: int) -> None:
-        self.process, self.pipe, self.seconds = process, pipe, collector.seconds
-        self.deadline = time.monotonic() + collector.seconds
-        self.said = bytearray()
-        self.is_late = False
+    def __init__(self, collectors: Mapping[str, Collector]) -> None:
+        self.left = list(collectors.items())
+        self.process, self.pipe = _begin([collector for _, collector in self.left])
+        self.said: dict[str, bytes] = {}
+        self.has_ended = False
+        self._rest = bytearray()
+        self.deadline = time.monotonic() + self.left[0][1].seconds
+
+    def take(self) -> None:
+        """The next bytes that it writes."""
+        data = os.read(self.pipe, 1 << 16)
+        *lines, rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            name, _ = self.left.pop(0)
+            self.said[name] = bytes(line)
+        self._rest = bytearray(rest)
+        self.has_ended = not data or not self.left or len(rest) > _MOST_BYTES
+        if lines and self.left:
+            self.deadline = time.monotonic() + self.left[0][1].seconds
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the collector that runs has had its time."""
+        return not self.has_ended and self.deadline <= time.monotonic()
 
 
 def run(collectors: Mapping[str, Collector]) -> tuple[dict[str, Value], dict[str, str]]:
     """(the facts of all, {collector: why it has given none}).  A fact has the first value that is known."""
-    children = {name: _begin(collector) for name, collector in collectors.items()}
-    _read(list(children.values()))
+    together = {name: collector for name, collector in collectors.items() if not collector.alone}
+    groups = [{name: collector} for name, collector in collectors.items() if collector.alone]
+    told = dict(_told([*([together] if together else []), *groups]))
     facts: dict[str, Value] = {}
     failed: dict[str, str] = {}
-    for name, child in children.items():
-        found, why = _result(child)
+    for name in collectors:
+        found, why = _result(told[name])
         if why:
             failed[name] = why
         facts.update({key: value for key, value in found.items() if facts.get(key) is None})
     return facts, failed
 
 
-def _begin(collector: Collector) -> _Child:
+def _told(groups: Sequence[Mapping[str, Collector]]) -> Iterator[tuple[str, bytes | str]]:
+    """(collector, the line that it has said, or why there is none) of each, with a child for each group."""
+    children = {child.pipe: child for child in map(_Child, groups)}
+    poll = select.poll()
+    for pipe in children:
+        poll.register(pipe, select.POLLIN)
+    while children:
+        left = min(child.deadline for child in children.values()) - time.monotonic()
+        for pipe, _ in poll.poll(max(0, left * 1000)):
+            children[pipe].take()
+        for child in [child for child in children.values() if child.has_ended or child.is_late]:
+            poll.unregister(child.pipe)
+            del children[child.pipe]
+            yield from child.said.items()
+            if child.left:
+                name, collector = child.left[0]
+                late = tr("no answer within {seconds} s", seconds=collector.seconds)
+                yield name, late if child.is_late else tr("it ended without an answer")
+            _end(child)
+            for more in (_Child(dict([each])) for each in child.left[1:]):
+                children[more.pipe] = more
+                poll.register(more.pipe, select.POLLIN)
+
+
+def _begin(collectors: Sequence[Collector]) -> tuple[int, int]:
+    """(the process that runs these, the pipe on which it says a line for each)."""
     import ctypes  # noqa: F401 - once, and not in every child
 
     ours, its = os.pipe()
     process = os.fork()
     if process:
         os.close(its)
-        os.set_blocking(ours, False)
-        return _Child(collector, process, ours)
+        return process, ours
     status = 1
     try:
         programs.end_with_parent()
@@ -77,7 +123,8 @@ def _begin(collector: Collector) -> _Child:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in _OPEN:
             os.dup2(nowhere, descriptor)
-        _write(its, _collected(collector))
+        for collector in collectors:
+            _write(its, _collected(collector) + b"\n")
         status = 0
     finally:
         os._exit(status)
@@ -97,51 +144,24 @@ def _write(pipe: int, data: bytes) -> None:
         data = data[os.write(pipe, data) :]
 
 
-def _read(children: list[_Child]) -> None:
-    """Reads what the children say until each has ended, or its time is over."""
-    with selectors.DefaultSelector() as selector:
-        for child in children:
-            selector.register(child.pipe, selectors.EVENT_READ, child)
-        while selector.get_map():
-            waiting = [key.data for key in selector.get_map().values()]
-            left = min(child.deadline for child in waiting) - time.monotonic()
-            for key, _ in selector.select(max(0, left)):
-                if not _more(key.data):
-                    selector.unregister(key.fd)
-            for child in waiting:
-                if child.deadline <= time.monotonic() and child.pipe in selector.get_map():
-                    selector.unregister(child.pipe)
-                    child.is_late = True
-
-
-def _more(child: _Child) -> bool:
-    """Takes what the child has said; False: it has ended."""
-    data = os.read(child.pipe, 1 << 16)
-    child.said += data
-    return bool(data) and len(child.said) <= _MOST_BYTES
-
-
-def _result(child: _Child) -> tuple[Mapping[str, Value], str]:
-    """(its facts, why there are none).  The child is gone afterwards, unless the kernel keeps it."""
+def _end(child: _Child) -> None:
+    """The child is gone afterwards, unless the kernel keeps it."""
+    late = child.is_late
     os.close(child.pipe)
     with contextlib.suppress(ProcessLookupError):
         os.kill(child.process, signal.SIGKILL)
-    _reap(child)
-    if child.is_late:
-        return {}, tr("no answer within {seconds} s", seconds=child.seconds)
-    try:
-        told = json.loads(child.said.decode())
-    except ValueError:
-        return {}, tr("it ended without an answer")
-    return told.get("facts", {}), told.get("error", "")
-
-
-def _reap(child: _Child) -> None:
-    """Waits for the end of a child that was killed, but not for long: the kernel may keep it."""
-    if child.is_late:
+    if late:
         with contextlib.suppress(OSError):  # an old kernel has none
             handle = os.pidfd_open(child.process)
             select.select([handle], [], [], _LAST)
             os.close(handle)
     with contextlib.suppress(ChildProcessError):
-        os.waitpid(child.process, os.WNOHANG if child.is_late else 0)
+        os.waitpid(child.process, os.WNOHANG if late else 0)
+
+
+def _result(told: bytes | str) -> tuple[Mapping[str, Value], str]:
+    """(the facts of a collector, why there are none)."""
+    if isinstance(told, str):
+        return {}, told
+    found = json.loads(told)
+    return found.get("facts", {}), found.get("error", "")

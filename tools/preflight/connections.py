@@ -7,7 +7,8 @@ import contextlib
 import threading
 
 from hccl_tools.machine import addresses, host
-from tools.launch.engines import ports
+from hccl_tools.table.address import is_loopback
+from tools.launch.engines import hccl_ports
 from tools.launch.hosts import network
 from tools.preflight import links
 from tools.preflight.difference import Difference, Group
@@ -20,26 +21,37 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Answer
     from tools.preflight.links.pairs import Plan
 
-_LAST = 15  # device of the largest server
 _AT_ONCE, _LOOK_UP = 32, 3.0  # look-ups of names, and the seconds for all of them
 
 
-def plan(hosts: Sequence[str], first: str, scheduler: Sequence[int]) -> Plan:
+def plan(
+    hosts: Sequence[str],
+    first: str,
+    scheduler: Sequence[int],
+    base: int = hccl_ports.BASE,
+    told: Mapping[str, str] | None = None,
+) -> Plan:
     """Who connects to whom; empty for a host alone.  A name that only ssh knows has no address, and no links.
 
-    first: the host of MindSpore's scheduler, which listens at the ports `scheduler`.
+    first: the host of MindSpore's scheduler, which listens at the ports `scheduler`; base: the first port of HCCL.
+    told: the addresses that hosts have told; None: the names are looked up.
     """
-    found = {name: address for name, address in _looked_up(hosts).items() if address}
-    here = [name for name, address in found.items() if address.startswith("127.") and host.owns(name)]
-    others = [name for name in found if name not in here]
-    if here and others:
-        found.update(dict.fromkeys(here, network.own_address_towards(others)))
+    found = dict(told) if told is not None else _reached(hosts)
     known = [name for name in hosts if name in found]
     if len(known) < 2:
         return {}
-    base = ports.hccl_base()
-    wanted = Ports(ours=(base, base + _LAST), scheduler=tuple(scheduler))
+    wanted = Ports(ours=(base, base + hccl_ports.LAST_DEVICE), scheduler=tuple(scheduler))
     return links.plan(known, found, wanted, first if first in found else None)
+
+
+def _reached(hosts: Sequence[str]) -> dict[str, str]:
+    """{host: the address of its name}; of this host, the one at which the others reach it."""
+    found = {name: address for name, address in _looked_up(hosts).items() if address}
+    here = [name for name, address in found.items() if is_loopback(address) and host.owns(name)]
+    others = [name for name in found if name not in here]
+    if here and others:
+        found.update(dict.fromkeys(here, network.own_address_towards(others)))
+    return found
 
 
 def _looked_up(hosts: Sequence[str]) -> dict[str, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.refusal import REFUSED
 from tools.preflight.trial import report
 from tools.preflight.words import Found
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Difference, Group
 
 GOOD, DIFFERS, STOPS = "good", "differs", "blocks"
+STATUS = {GOOD: 0, DIFFERS: 1, STOPS: REFUSED}  # exit codes
 
 
 def verdict(found: Found) -> str:

@@ -20,8 +20,9 @@ from hccl_tools.commands import arguments, boundary
 from hccl_tools.common import colours, json_form, project, typed
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import LOCALE, speaks_chinese, tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import count, folder_fault
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
@@ -29,7 +30,6 @@ from tools.preflight import by_srun, check, document, program_files, rank_table,
 from tools.preflight.trial import command as trial
 
 PROGRAM = "preflight.sh"
-_STATUS = {document.GOOD: 0, document.DIFFERS: 1, document.STOPS: REFUSED}
 
 say = functools.partial(boundary.say, PROGRAM)
 
@@ -57,6 +57,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("devices", tr(" (default: all)"))
     parser.option("log_dir", default="logs")
     parser.option("trial")
+    parser.option("pod_wait", tr(" (only in the pods of a job; default: MS_TOPO_TIMEOUT, else 600)"))
     arguments.add_hccn_conf(parser)
     parser.option("output", tr(": the result as a page for a browser, beside what is printed"))
     parser.json()
@@ -95,17 +96,27 @@ def run(options: argparse.Namespace) -> int:
     """Asks, compares and prints; the exit code."""
     if fault := folder_fault():
         raise Refusal(USAGE, fault)
-    if options.trial and by_srun.is_allocation() and not (options.hostfile or options.hosts):
-        raise Refusal(
-            USAGE, tr("--trial starts its job over ssh: name the nodes with -H or --hostfile, or leave it out")
-        )
     if options.output:
         from tools.preflight import page  # only here: it takes time to import
         from tools.run_page import saving
 
         saving.check(options.output, page.PROGRAM)
-    table = rank_table.read(options.table) if options.table else None
-    job = check.Job(
+    if not (options.hostfile or options.hosts or by_srun.is_allocation()) and reach.is_pod_of_job():
+        return _of_pods(options)
+    hosts = _hosts(options)
+    named = [(host.name, host.slots) for host in hosts if not host.spare]
+    table = rank_table.read(options.table, named) if options.table else None
+    job = _job(options, table)
+    way = _way(options, hosts, table)
+    found = check.run(way, job)
+    if options.trial:
+        found = trial.added(found, _trial(options, way, job), say)
+    _tell(found, options)
+    return document.STATUS[document.verdict(found)]
+
+
+def _job(options: argparse.Namespace, table: rank_table.Table | None) -> check.Job:
+    return check.Job(
         log_dir=options.log_dir,
         data=options.data or "",
         program=program_files.of(options.train_script or "", options.config or ""),
@@ -114,12 +125,28 @@ def run(options: argparse.Namespace) -> int:
         hccn_conf=options.hccn_conf,
         table=table,
     )
-    way = _way(options, table)
-    found = check.run(way, job)
+
+
+def _of_pods(options: argparse.Namespace) -> int:
+    """The same in a pod of a job: the command runs in all of them, and one prints the whole."""
+    from tools.preflight.pods import command  # only here: it takes time to import
+
     if options.trial:
-        found = trial.added(found, _trial(options, way, job), say)
-    _tell(found, options)
-    return _STATUS[document.verdict(found)]
+        raise Refusal(USAGE, tr("--trial starts its job over ssh, which pods have not; leave it out"))
+    wait = whole_number(options.pod_wait, 0, 10**6) if options.pod_wait is not None else None
+    if options.pod_wait is not None and wait is None:
+        what = tr("is not a number from {least} to {most}", least=0, most=10**6)
+        raise Refusal(USAGE, f"--pod_wait {one_line(options.pod_wait)} {what}")
+    names = ("train_script", "config", "data", "devices", "log_dir")
+    typed_alike = [f"--{name} {getattr(options, name)}" for name in names if getattr(options, name) is not None]
+    tell = functools.partial(_tell, options=options)
+    tell_line = say if options.json else _print_line
+    return command.run(_job(options, None), typed_alike, options.table, wait, say, tell, tell_line)
+
+
+def _print_line(line: str) -> None:
+    boundary.escape_missing_letters()
+    print(line)
 
 
 def _tell(found: words.Found, options: argparse.Namespace) -> None:
@@ -137,10 +164,16 @@ def _tell(found: words.Found, options: argparse.Namespace) -> None:
         saving.save(page.html_of(found, made), options.output, options.output)
 
 
-def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.Way:
+def _hosts(options: argparse.Namespace) -> list[hostfile.Host]:
+    """The hosts that the options list."""
+    if options.hostfile:
+        return hostfile.read(options.hostfile).hosts
+    return reach.words(options.hosts) if options.hosts else []
+
+
+def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_table.Table | None) -> reach.Way:
     """How the hosts of these options are reached."""
-    if options.hostfile or options.hosts:
-        hosts = hostfile.read(options.hostfile).hosts if options.hostfile else reach.words(options.hosts)
+    if hosts:
         return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
     if by_srun.is_allocation():
         nodes = slurm.allocated_nodes()
@@ -148,8 +181,6 @@ def _way(options: argparse.Namespace, table: rank_table.Table | None) -> reach.W
         return by_srun.over_srun(nodes, {})
     if table:
         return reach.over_ssh(reach.of_table(table), {}, options.ssh, say)
-    if reach.is_pod_of_job():
-        raise Refusal(USAGE, *reach.no_other_pods())
     return reach.over_ssh(reach.this_host(), {}, options.ssh, say)
 
 
@@ -160,6 +191,7 @@ def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial
     return trial.Wanted(
         hosts=way.hosts,
         logins=way.logins if is_listed else {},
+        slurm=way.slurm,
         slots={**{name: len(server.devices) for name, server in homes.items()}, **way.slots},
         log_dir=job.log_dir,
         data=job.data,

@@ -6,7 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, count, some
 from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle.masking import Masker
-from tools.preflight import document, page_table, words
+from tools.preflight import document, page_table, page_trial, words
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 from tools.run_page import frame, grid, to_do
 from tools.run_page.markup import Writer, escaped, section
@@ -33,6 +33,7 @@ def html_of(found: Found, made: str) -> str:
     parts = [
         _head(found, made, writer),
         *_findings(found, writer),
+        page_trial.html_of(found.trial, shown(), writer),
         _hosts(found, writer),
         page_table.html_of(found, writer),
         page_table.facts_of(found, writer),
@@ -96,7 +97,8 @@ def states(found: Found) -> dict[str, str]:
     return {host: known.get(host, GOOD) for host in found.hosts}
 
 
-def _shown() -> grid.States:
+def shown() -> grid.States:
+    """The states of hosts: their words and marks."""
     called = {
         STOPS: tr("stops the job"),
         SILENT: tr("no answer"),
@@ -109,23 +111,23 @@ def _shown() -> grid.States:
 
 def _hosts(found: Found, writer: Writer) -> str:
     """All hosts as a grid; of many hosts a pointer shows the names."""
-    shown, of_hosts = _shown(), states(found)
+    marks, of_hosts = shown(), states(found)
     reasons = _reasons(found)
     if len(of_hosts) <= _MOST_NAMED:
         drawn = "".join(
-            f'<p class="name" title="{writer.text(_title(host, state, reasons, shown))}">{shown.spot(state)} '
-            f'{writer.text(host)}<span class="unseen">: {escaped(shown.words[state])}</span></p>'
+            f'<p class="name" title="{writer.text(_title(host, state, reasons, marks))}">{marks.spot(state)} '
+            f'{writer.text(host)}<span class="unseen">: {escaped(marks.words[state])}</span></p>'
             for host, state in of_hosts.items()
         )
         drawn = f'<div class="hosts">{drawn}</div>'
     else:
         some_hosts = list(of_hosts.items())[:_MOST_HOSTS]
-        cells = [shown.cell(state, writer.text(_title(host, state, reasons, shown))) for host, state in some_hosts]
+        cells = [marks.cell(state, writer.text(_title(host, state, reasons, marks))) for host, state in some_hosts]
         drawn = grid.of_cells(cells, tr("{hosts}, one cell each", hosts=count(len(some_hosts), "host")))
     text = tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(of_hosts))
     note = f"<p>{escaped(text)}</p>" if len(of_hosts) > _MOST_HOSTS else ""
     return section(
-        "hosts", tr("The hosts"), shown.legend(of_hosts.values()) + note + _named(of_hosts, shown, writer) + drawn
+        "hosts", tr("The hosts"), marks.legend(of_hosts.values()) + note + _named(of_hosts, marks, writer) + drawn
     )
 
 

@@ -9,6 +9,7 @@ from tools.preflight import values
 from tools.preflight.catalog.row import Equal, Least, Near
 from tools.preflight.catalog.rows import ROWS
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
+from tools.preflight.trial import report
 from tools.run_page.markup import escaped, section, table
 
 TYPE_CHECKING = False
@@ -29,8 +30,8 @@ _MOST_FACTS_OF = 8  # hosts
 
 
 def html_of(found: Found, writer: Writer) -> str:
-    """The table; empty if nothing differs."""
-    shown = found.differences[:_MOST_ROWS]
+    """The table; empty if nothing differs.  What a trial has found is in page_trial.py."""
+    shown = [each for each in found.differences if not each.key.startswith(report.KEY)][:_MOST_ROWS]
     columns = _columns(shown)
     others = _others(found, columns)
     heads = [tr("means"), *(node_sets.folded(hosts, _MOST_FOLDED) for hosts in list(columns.values())[:_MOST_COLUMNS])]
@@ -40,7 +41,7 @@ def html_of(found: Found, writer: Writer) -> str:
     more = sum(len(hosts) for hosts in list(columns.values())[_MOST_COLUMNS:])
     note = tr("{hosts} differ in other ways; the lists above name them.", hosts=count(more, "host")) if more else ""
     body = table([writer.plain(head) for head in heads], rows, cards=True) if rows else ""
-    return section("differences", tr("What differs"), body + (f"<p>{escaped(note)}</p>" if note else ""))
+    return section("unlike", tr("What differs"), body + (f"<p>{escaped(note)}</p>" if note else ""))
 
 
 def _others(found: Found, columns: dict[Places, list[str]]) -> list[str]:

@@ -1,15 +1,21 @@
-"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue.  Changes nothing there."""
+"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue.  Changes nothing there.
+
+A launch of many hosts waits for it, so it imports little, and a collector imports itself what few hosts need.
+"""
 
 from __future__ import annotations
 
-import functools
+import gc
 import os
 import sys
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    gc.disable()  # it lives for milliseconds, and looking for garbage takes some of them
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from hccl_tools.hosts import ask
+import functools
+
+from hccl_tools.hosts import answering
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
 from tools.preflight.facts import clock, disk, environment, files, gpus, limits, network, npus, software, system, table
@@ -46,22 +52,23 @@ COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]
 def facts(asked: Question) -> dict[str, Any]:
     """The facts of this host, and {collector: why it has given none}."""
     collectors = {
-        name: Collector(functools.partial(collect, asked), seconds) for name, (collect, seconds) in COLLECTORS.items()
+        name: Collector(functools.partial(collect, asked), seconds, alone=seconds == SLOW and not asked.quick)
+        for name, (collect, seconds) in COLLECTORS.items()
     }
     wanted = asked.links
     if wanted is not None:
         from tools.preflight import links  # a quick check has none
 
         collect = functools.partial(links.listen_and_connect, wanted)
-        collectors["links"] = Collector(lambda: {"links": collect()}, wanted["seconds"] + QUICK)
+        collectors["links"] = Collector(lambda: {"links": collect()}, wanted["seconds"] + QUICK, alone=True)
     found, failed = collecting.run(collectors)
     return {"links": found.pop("links", None), "facts": found, "failed": failed}
 
 
 def main() -> int:
     """Answers the host that asks."""
-    return ask.answer(lambda _host, asked, _tell: facts(question.read(asked)))
+    return answering.answer(lambda _host, asked, _tell: facts(question.read(asked)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    os._exit(main())  # all is written; the end of Python would take longer than half of the facts

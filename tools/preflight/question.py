@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.record import Record
+from tools.launch.engines import hccl_ports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Question(Record):
 
     host, hosts: the name that the asker has for it, and how many there are.
     first:      the first host of the job, where MindSpore's scheduler runs.
+    first_at:   its address, where its name alone need not lead to it; empty: the name does.
     folder, log_dir, data: paths of the job; data is empty if the asker names none.
     files:      {absolute path: digest on the asking host} of the program, of what it imports, and of the config.
     modules:    modules that the program imports and that are installed, and not files of its own.
@@ -32,6 +34,7 @@ class Question(Record):
     devices:    the devices that the ranks use, by their physical ids; None: all.
     slots:      the ranks of the host; None: nobody has said.
     ports:      TCP ports that the job will listen on, on the first host.
+    hccl:       the first port of HCCL, on every host.
     hccn_conf:  the file of addresses where there is no hccn_tool.
     table:      (path, digest) of the rank table; None without one.
     place:      the host's server in it; None where that is not known.
@@ -43,6 +46,7 @@ class Question(Record):
     host: str
     hosts: int
     first: str
+    first_at: str = ""
     folder: str
     log_dir: str
     data: str = ""
@@ -53,6 +57,7 @@ class Question(Record):
     devices: Sequence[int] | None = None
     slots: int | None = None
     ports: Sequence[int] = ()
+    hccl: int = hccl_ports.BASE
     hccn_conf: str = "/etc/hccn.conf"
     table: Sequence[str] | None = None
     place: Place | None = None

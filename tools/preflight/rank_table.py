@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 
+from hccl_tools.check import verdict
 from hccl_tools.common.language import tr
+from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import some
 from hccl_tools.hosts import cards_collect
 from hccl_tools.machine import addresses
 from hccl_tools.table import given
+from tools.launch.hosts import rank_list_servers
 from tools.preflight.difference import BLOCKS, Difference, Group
 from tools.preflight.facts.files import DIGITS
 from tools.preflight.question import Place
@@ -38,14 +41,30 @@ class Table(Record):
         return next(owners, self.servers[0]).host
 
 
-def read(path: str) -> Table:
-    """The table at `path`, or of - on stdin.  Raises Refusal if it cannot be read or is bad."""
+def read(path: str, hosts: Sequence[rank_list_servers.Slots] = ()) -> Table:
+    """The table at `path`, or of - on stdin.  Raises Refusal if it cannot be read or is bad.
+
+    hosts: those of the job, as far as they are listed: a table of version 2.0 does not name them.
+    """
     data = given.read_bytes(path)
     try:
-        servers = cards_collect.servers_in(data, given.shown(path))
+        servers = _listed(data, given.shown(path), hosts) or cards_collect.servers_in(data, given.shown(path))
     except Refusal as error:
         raise Refusal(REFUSED, *error.lines) from error
     return Table(path=path, servers=servers, digest=hashlib.sha256(data).hexdigest()[:DIGITS])
+
+
+def _listed(data: bytes, shown: str, hosts: Sequence[rank_list_servers.Slots]) -> Sequence[Server]:
+    """The servers of a good table of version 2.0, which are these hosts; none of another one.  Raises Refusal."""
+    table, problems = verdict.check_bytes(data)
+    if not rank_list_servers.is_list(table) or errors(problems):
+        return ()
+    if not hosts:
+        raise rank_list_servers.needed(shown, "-H")
+    found = rank_list_servers.of(table, hosts, shown, "-H")
+    known = addresses.of([server.server_id for server in found])
+    names = ([known[server.server_id] or server.server_id, *server.names] for server in found)
+    return [server._replace(names=list(dict.fromkeys(each))) for server, each in zip(found, names)]
 
 
 def homes(table: Table, hosts: Sequence[str]) -> dict[str, Server]:

@@ -1,6 +1,6 @@
 """How the hosts of a check are reached: over ssh those of a list or of a rank table; without one, this host alone.
 
-A way is a function that asks all hosts at once.  That of Slurm's srun is in by_srun.py.
+A way is a function that asks all hosts at once.  That of Slurm's srun is in by_srun.py, that of pods in pods/hub.py.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 
-from hccl_tools.common import project, typed
+from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import clauses
 from hccl_tools.hosts import ask, hostfile, ssh
 from hccl_tools.hosts.ask import Answer, Asker
 from tools.preflight import probe
@@ -25,7 +24,14 @@ if TYPE_CHECKING:
     Ask = Callable[[Callable[[str], object]], tuple[list[Answer], list[str]]]
 
 _POD = "KUBERNETES_SERVICE_HOST"
-_OF_JOBS = ("MS_SCHED_HOST", "JOB_COMPLETION_INDEX", "VC_TASK_INDEX", "VK_TASK_INDEX", "MA_NUM_HOSTS")
+_OF_JOBS = (
+    "MS_SCHED_HOST",
+    "JOB_COMPLETION_INDEX",
+    "VC_TASK_INDEX",
+    "VK_TASK_INDEX",
+    "MA_NUM_HOSTS",
+    "RANK_TABLE_FILE",
+)
 
 
 class Way(Record):
@@ -33,6 +39,7 @@ class Way(Record):
 
     slots: {host: its ranks}, as far as a list says it.
     logins: {host: [user@]host}, where they are reached over ssh.
+    addresses: {host: its address}, where the hosts have told it; else their names are looked up.
     ask:   takes a function that makes the question of a host; (answers, lines about hosts without one).
     """
 
@@ -40,6 +47,8 @@ class Way(Record):
     slots: Mapping[str, int]
     ask: Ask
     logins: Mapping[str, str] = {}
+    addresses: Mapping[str, str] | None = None
+    slurm: bool = False
 
 
 def over_ssh(
@@ -100,11 +109,3 @@ def this_host() -> dict[str, str]:
 def is_pod_of_job() -> bool:
     """Whether this is one of the pods of a job: no ssh leads to the others."""
     return _POD in os.environ and any(map(os.environ.get, _OF_JOBS))
-
-
-def no_other_pods() -> list[str]:
-    """That, and what to do instead."""
-    name = socket.gethostname()
-    told = tr("this is one pod of a job, and no ssh leads to the others: they cannot be compared from here")
-    looks = typed.command("scripts/preflight.sh", "-H", name)
-    return [clauses(told, tr("to look at this pod alone: {command}", command=looks))]

@@ -19,13 +19,19 @@ def phrase(row: Row, key: str, value: Value) -> str:
     name = short_path(key.partition(":")[2]) if key.startswith("file:") else key.partition(":")[2]
     if value is None and row.without:
         return tr(row.without, name=name) if row.is_family else tr(row.without)
-    return tr(row.text, value=text(row, value), name=name)
+    return tr(_words(row, value), value=text(row, value), name=name)
 
 
 def between(row: Row, least: Value, most: Value) -> str:
     """The same of several hosts, whose values are from `least` to `most`."""
     low, high = text(row, least), text(row, most)
-    return tr(row.text, value=low if low == high else tr("{low} to {high}", low=low, high=high))
+    if low == high:
+        return tr(_words(row, least), value=low)
+    return tr(row.text, value=tr("{low} to {high}", low=low, high=high))
+
+
+def _words(row: Row, value: Value) -> str:
+    return row.one if row.one and value == 1 else row.text
 
 
 def text(row: Row, value: Value) -> str:

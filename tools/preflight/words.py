@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _MOST_NAMED = 8  # hosts, or sets of them, of one group
 _MOST_GROUPS = 6  # of one difference
 _MOST_LINES = 40  # differences of one level
+MOST_KEPT = 40  # differences in launch.json
 _STYLES = {BLOCKS: colours.FAILURE, SLOWS: colours.CAUTION, SURPRISES: colours.FACT}
 
 
@@ -31,6 +32,7 @@ class Found(Record):
     silent:      the hosts without an answer; lines: why, for people.
     facts:       {host: its facts} of those with an answer.
     trial:       what a trial has measured, if there was one.
+    late:        that hosts did not come in time is all that stops the job: pods may, when they start again.
     """
 
     hosts: Sequence[str]
@@ -39,6 +41,7 @@ class Found(Record):
     lines: Sequence[str] = ()
     facts: Mapping[str, Facts] = {}
     trial: Result | None = None
+    late: bool = False
 
     @property
     def blocks(self) -> bool:
@@ -89,6 +92,14 @@ def line(difference: Difference, hosts: Sequence[str]) -> str:
     return clauses(*groups)
 
 
+def findings(found: Found) -> list[dict[str, str]]:
+    """The differences for launch.json, the worst first."""
+    return [
+        {"level": each.level, "text": line(each, found.hosts), "remedy": each.remedy}
+        for each in found.differences[:MOST_KEPT]
+    ]
+
+
 def _group(group: Group, hosts: Sequence[str]) -> str:
     if len(group.hosts) == len(hosts) > _MOST_NAMED:
         return tr("all {number} hosts: {text}", number=len(hosts), text=group.text)
@@ -99,8 +110,9 @@ def summary(found: Found) -> str:
     """The last line."""
     hosts = count(len(found.hosts), "host")
     if not found.differences and not found.silent and not found.lines:
-        alone = tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
-        return alone if len(found.hosts) == 1 else tr("{hosts} agree; nothing blocks", hosts=hosts)
+        if len(found.hosts) == 1:
+            return tr("{hosts}: nothing blocks", hosts=node_sets.folded(found.hosts, 1))
+        return tr("{hosts} agree; nothing blocks", hosts=hosts)
     numbers = {level: sum(each.level == level for each in found.differences) for level in titles()}
     numbers[BLOCKS] += len(found.lines)
     said = [

@@ -17,12 +17,13 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
-from tools.rank import beginning, likeness, telling
-from tools.rank.told import REFUSED, Told, refuse
-from tools.supervise import guardian, proc
+from tools.rank import beginning, likeness, telling, watcher
+from tools.rank.told import REFUSED, Told
+from tools.supervise import proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.world import HANDLED, CannotStart, World
+from tools.trainer import request_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,15 +34,16 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGABRT)
+SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGALRM, _signal.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
 _ORDERS: dict[int, str] = {
     _signal.SIGURG: "stop",
+    _signal.SIGALRM: "ask",
     _signal.SIGABRT: "stacks",
     _signal.SIGUSR1: "USR1",
     _signal.SIGUSR2: "USR2",
 }
-LOOK_EVERY = TELL_WITHIN = 2.0
+TELL_WITHIN = 2.0
 
 
 class Agent:
@@ -50,7 +52,7 @@ class Agent:
     def __init__(self, told: Told, log: str, away: bool) -> None:
         self.told, self.log, self.away = told, log, away
         self.world = World(SIGNALS)
-        self.grace = told.number("GRACE")
+        self.grace, self.patience = told.number("GRACE"), told.number("ASK")
         self.engine = os.getppid()
         self.watcher = self.teller = 0  # their process ids
         self.trainer: int | None = None
@@ -59,7 +61,6 @@ class Agent:
         self.cancelled = False  # it has told that the engine itself ends the job
         self.code = 0  # its exit code when it was stopped
         self._kill_at: float | None = None
-        self._seen: object = None  # the log at the last look
         self._rest = b""
         self.voice = telling.Voice(told)
         self.tell = self.voice.tell
@@ -80,11 +81,15 @@ class Agent:
         self.world.own(self._lifeline)
         agent = os.getpid()
         try:
-            self.watcher = self.world.fork(lambda: self._watch(lifeline, agent))
+            self.watcher = self.world.fork(lambda: watcher.watch(self, lifeline, agent, SIGNALS))
         except OSError:
             self.status = REFUSED
             return
         os.close(lifeline)
+        if self.told["RESTART"] and not self.told["BUS"] and not self._is_free():
+            self.status = 143 if self.stops else REFUSED
+            self._never_started()
+            return
         try:
             beginning.begin(self.told, words, log, lambda line, found: self._spawn(line, found, log))
         except CannotStart:
@@ -93,8 +98,21 @@ class Agent:
             os.write(log, os.fsencode(f"{words[0]}: {error.strerror}\n"))
             self.status = 127 if isinstance(error, FileNotFoundError) else 126
         if self.trainer is None:
-            self.trainer = 0
-            self.tell("start", self.told.name, os.getpid(), self.told.host)
+            self._never_started()
+
+    def _never_started(self) -> None:
+        self.trainer = 0
+        self.tell("start", self.told.name, os.getpid(), self.told.host)
+
+    def _is_free(self) -> bool:
+        """Waits until the last attempt has left nothing on this host, and follows orders meanwhile."""
+        from tools.rank import free  # only a restart needs it
+
+        def goes_on(seconds: float) -> bool:
+            self._look(seconds)
+            return not self.stops and os.getppid() == self.engine
+
+        return free.wait(self.told, self.engine, goes_on, lambda *said: self.tell("busy", self.told.name, *said))
 
     def _spawn(self, words: list[str], found: Environment, log: int) -> None:
         self._words = words
@@ -118,19 +136,19 @@ class Agent:
         while self.status is None:
             self._look(self._longest())
             if self.status is None and not self.told["BUS"] and os.getppid() != self.engine:
-                self.stop()  # the engine's process on this host was killed
+                self._lose_engine()
         return self.status
 
     def heed(self, seconds: float) -> None:
         """Follows orders until an order to stop comes, for at most so long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
-            self._look(min(left, LOOK_EVERY))
+            self._look(min(left, watcher.LOOK_EVERY))
 
     def _longest(self) -> float:
         if self._kill_at is None:
-            return self.leftovers.longest_sleep(LOOK_EVERY)
-        return max(0.01, min(LOOK_EVERY, self._kill_at - self.world.now()))
+            return self.leftovers.longest_sleep(watcher.LOOK_EVERY)
+        return max(0.01, min(watcher.LOOK_EVERY, self._kill_at - self.world.now()))
 
     def _look(self, seconds: float) -> None:
         for event in self.world.events(seconds):
@@ -146,7 +164,7 @@ class Agent:
             self.leftovers.signal(_signal.SIGKILL)
         self.leftovers.check()
         if self.away and self.told.number("HANG"):
-            self._tell_growth()
+            self.voice.tell_growth(self.log)
 
     def _has_ended(self, status: int) -> None:
         """The trainer has ended; with 0 it lasts as long as what it has left."""
@@ -157,26 +175,19 @@ class Agent:
     def _is_over(self, _: str, status: int) -> None:
         self.status = status
 
-    def _tell_growth(self) -> None:
-        """The launcher cannot see itself that the log grows.  A log that was removed does not show a hang."""
-        try:
-            about = os.stat(self.log)
-        except OSError:
-            self.tell("wrote", self.told.name)
-            return
-        seen = about.st_size, about.st_mtime_ns
-        if seen != self._seen:
-            self._seen = seen
-            self.tell("wrote", self.told.name)
-
     def _signalled(self, number: int) -> None:
-        if self.told["BUS"]:
-            return  # the supervisor signals the trainer itself
+        if self.told["BUS"]:  # the supervisor signals the trainer itself
+            if self.told["HEALS"] and number == _signal.SIGTERM and self.trainer and self.status is None:
+                proc.signal_group(self.trainer, number)
+            return
         order = _ORDERS.get(number)
         if order is None:
             self._cancel()
-        elif self._by_signals or order in ("stop", "stacks"):
-            self._obey(order)  # else USR1 and USR2: Slurm sends them to the trainer itself
+        elif self._by_signals or order in ("stop", "ask", "stacks"):
+            self._obey(order)
+        elif order == "USR1":  # Slurm sends it, and USR2, to the trainer itself
+            request_file.tell(self.told.run_dir, True)
+            self.tell("warned")
 
     def _of_stdin(self, block: bytes) -> Iterable[Ended]:
         """Orders as lines; the end of them means that the launcher is gone."""
@@ -188,17 +199,20 @@ class Agent:
         return ()
 
     def _obey(self, order: str) -> None:
-        if order == "stop":
-            self.stop()
+        if order in ("stop", "ask"):
+            self.stop(order == "ask")
         elif order == "stacks":
             self._stacks()
         elif order in ("USR1", "USR2") and self.trainer and self.status is None:
             number = _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2
-            proc.send(self.trainer, number)
+            if order == "USR1":
+                request_file.tell(self.told.run_dir, True)
+            if not proc.pass_on(self.trainer, number):
+                self.tell("asked", self.told.name)
             self.leftovers.pass_on(number)
 
-    def stop(self) -> None:
-        """SIGTERM to the trainer, and after the grace time SIGKILL.
+    def stop(self, asks: bool = False) -> None:
+        """SIGTERM to the trainer, and after the grace time SIGKILL.  asks: as a request to save and to end.
 
         A second order changes nothing: the launcher itself kills a rank that it does not want to wait for.
         """
@@ -206,9 +220,17 @@ class Agent:
             return
         self.stops = True
         if self.trainer and self.status is None:
+            request_file.tell(self.told.run_dir, asks)
             proc.signal_group(self.trainer, _signal.SIGTERM)
             self.leftovers.signal(_signal.SIGTERM)
-            self._kill_at = self.world.now() + self.grace
+            self._kill_at = self.world.now() + (self.patience if asks else self.grace)
+
+    def _lose_engine(self) -> None:
+        """The engine's process on this host was killed, maybe because the time of a request is over."""
+        if self._kill_at is not None and self.patience > self.grace:
+            self._kill_at = min(self._kill_at, self.world.now() + self.grace)
+            self.patience = self.grace
+        self.stop()
 
     def _cancel(self) -> None:
         """The engine itself ends the job: after scancel, or because mpirun has lost a host.
@@ -223,12 +245,12 @@ class Agent:
         if not self.stops and self._by_signals:
             self.code = 143
         self.tell("cancelled")
-        patience = self.told.number("PATIENCE") if self.told["PATIENCE"] else self.grace
-        if patience < self.grace:
-            self.grace = patience
+        if self.told["PATIENCE"]:
+            most = self.told.number("PATIENCE")
+            self.grace, self.patience = min(self.grace, most), min(self.patience, most)
             if self._kill_at is not None:
-                self._kill_at = min(self._kill_at, self.world.now() + patience)
-        self.stop()
+                self._kill_at = min(self._kill_at, self.world.now() + most)
+        self.stop(asks=True)
 
     def _stacks(self) -> None:
         """Tells where the trainer is, and writes the whole stack beside the log.  This may end the trainer."""
@@ -242,33 +264,12 @@ class Agent:
         if self.told.away_host:  # the launcher sweeps its own host
             proc.sweep(self.told.job, self.world.sleep, self.told.name.encode())
 
-    # ---- the watcher ---------------------------------------------------------------------------------------------
-
-    def _watch(self, lifeline: int, agent: int) -> None:
-        """In a process of its own: stops the trainer if the agent was killed; wakes the agent if it was stopped."""
-        for number in SIGNALS:
-            _signal.signal(number, _signal.SIG_IGN)
-        proc.retitle(b"mindspore-launch-watcher")
-        null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
-        for stream in (0, 1, 2):
-            os.dup2(null, stream)
-        trainer: set[int] = set()
-        guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
-        if self.told["BUS"]:
-            self.tell("exit", self.told.name, 137)  # the engine may not notice it
-        guardian.finish(self.told.job, trainer, self.grace, b"" if self.told.is_scheduler else self.told.name.encode())
-
 
 def main(words: list[str]) -> int:
     """The exit code of the agent."""
     told = Told()
-    try:
-        os.chdir(told["FOLDER"])
-    except OSError:
-        refuse(f"the folder {told['FOLDER']}, where the command was typed, is not there")
-    os.umask(int(told["UMASK"], 8))
-    run_dir = os.fsdecode(told.base.get(b"LOG_DIR", b""))
-    away = not os.path.isfile(os.path.join(run_dir, "launch.json"))
+    beginning.enter(told)
+    away = not os.path.isfile(os.path.join(told.run_dir, "launch.json"))
     path, log = beginning.open_log(told, away)
     if not told["SECRET"]:
         beginning.begin(told, words, log, lambda line, found: beginning.become(line, found, log))
@@ -278,9 +279,9 @@ def main(words: list[str]) -> int:
     bus = bool(told["BUS"])
     if status == 143 and not bus:
         agent.heed(WAITS)  # for the signal to us, which explains why the trainer ended
-    if status and away:
+    if away and (status or told["LOG_ENDS"]):
         agent.voice.tell_away(path, agent.trainer or 0)
-    agent.tell("exit", told.name, status)
+    agent.voice.tell_exit(status, agent.trainer)
     agent.sweep()
     if away:
         beginning.leave_plogs(told, status)

@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from tools.rank.told import Told
 
 
+def enter(told: Told) -> None:
+    """Goes to the folder where the command was typed."""
+    try:
+        os.chdir(told["FOLDER"])
+    except OSError:
+        refuse(f"the folder {told['FOLDER']}, where the command was typed, is not there")
+    os.umask(int(told["UMASK"], 8))
+
+
 def open_log(told: Told, away: bool) -> tuple[str, int]:
     """(path, descriptor) of the log in the run's folder.
 
@@ -53,13 +62,14 @@ def link(told: Told, path: str, log: int) -> None:
 def cores_of(told: Told) -> dict[int, list[int]] | None:
     """The cores of this rank, as places.Bound takes them; None if ranks are not bound."""
     mode, _, rest = told["BIND"].partition(" ")
+    target, *shares = rest.split() or [""]
+    for share in shares:
+        rank, _, places_of_it = share.partition("=")
+        cores = places_of_it.partition("@")[0]
+        if rank == told.name or (rank == "scheduler" and told.is_scheduler):
+            return {0 if told.is_scheduler else int(rank): [int(core) for core in cores.split(",") if core]}
     if not mode or told.is_scheduler:
         return None
-    target, *shares = rest.split()
-    for share in shares:
-        rank, _, cores = share.partition("=")
-        if rank == told.name:
-            return {int(rank): list(map(int, cores.split(",")))}
     # a rank of another host, which the plan did not see
     from tools.launch.devices import cores_here
 
@@ -68,6 +78,18 @@ def cores_of(told: Told) -> dict[int, list[int]] | None:
     if told["ENGINE"] == "mpirun":
         ranks = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", ranks))
     return {int(told.name): cores_here.cores(mode, target, told.local_rank, ranks, devices)}
+
+
+def memory_of(told: Told) -> list[str]:
+    """What comes before the rank's command, so that its memory is on NUMA nodes; nothing if it is not bound."""
+    for share in told["BIND"].split()[2:]:
+        rank, _, places_of_it = share.partition("=")
+        nodes = places_of_it.partition("@")[2]
+        if rank == told.name and nodes:
+            from tools.launch.programs import rank_words
+
+            return rank_words.on_nodes(nodes)
+    return []
 
 
 def environment_of(told: Told, log: int, plogs: places.Plogs) -> Environment:
@@ -98,6 +120,8 @@ def begin(told: Told, words: list[str], log: int, start: Callable[[list[str], En
     own = environment_of(told, log, places.Plogs(told["PLOGS"], told["LOGS"]))
     if told["WORDS"] and not told.is_scheduler:
         words = _words_of(told, words, own)
+    if not told.is_scheduler:
+        words = [*memory_of(told), *words]
     if told["FILES"] and not told.is_scheduler:
         own[b"PWD"] = os.fsencode(_enter_folder(told))
     with places.Bound(cores, 0 if told.is_scheduler else int(told.name), log) as bound:

@@ -88,7 +88,7 @@ def of_rank(
     sizes: ranks of the job's hosts, in order: "8x2 4x1" is two hosts with 8 ranks, then one with 4.
     """
     own = {"RANK_ID": str(rank), "DEVICE_ID": str(device)}
-    if b"MS_WORKER_NUM" in base:  # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
+    if b"MS_SCHED_HOST" in base:  # MindSpore's dynamic cluster; a numeric MS_NODE_ID fixes the rank
         own.update(MS_ROLE="MS_WORKER", MS_NODE_ID=str(rank))
     host, each = host_of(rank, sizes)
     defaults = zip(DEFAULTS, (rank, local_rank, each, host, each))

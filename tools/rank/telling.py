@@ -22,6 +22,7 @@ class Voice:
     def __init__(self, told: Told) -> None:
         self._told = told
         self._out = self._open(told["BUS"])
+        self._seen: object = None  # the log at the last look
 
     def _open(self, pipe: str) -> int:
         if not pipe:
@@ -36,11 +37,31 @@ class Voice:
         line = "\n." + self._told["SECRET"] + " " + " ".join(map(str, words)) + "\n"  # another's line may lack its end
         self._write(os.fsencode(line))
 
+    def tell_exit(self, status: int, pid: int | None) -> None:
+        """The end of the trainer.  On the launcher's host also which process it was: msrun may have started another.
+
+        pid: as told at its start, 0: the agent's; None: no start was told.
+        """
+        process = [] if pid is None or not self._told["BUS"] else [pid or os.getpid()]
+        self.tell("exit", self._told.name, status, *process)
+
     def _write(self, line: bytes) -> None:
         try:
             os.write(self._out, line)
         except OSError:
             return  # the launcher or the engine is gone
+
+    def tell_growth(self, log: str) -> None:
+        """The launcher cannot see itself that the log grows.  A log that was removed does not show a hang."""
+        try:
+            about = os.stat(log)
+        except OSError:
+            self.tell("wrote", self._told.name)
+            return
+        seen = about.st_size, about.st_mtime_ns
+        if seen != self._seen:
+            self._seen = seen
+            self.tell("wrote", self._told.name)
 
     def tell_left(self, event: Left | LeftFailed) -> None:
         """What the trainer has left: a line for each process, then that these are all."""

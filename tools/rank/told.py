@@ -19,11 +19,15 @@ The variables, besides those of the job:
   LAUNCH_SECRET      begins each line for the launcher; only this launch knows it.  Not set: no launcher reads the
                      lines, and the agent becomes the trainer
   LAUNCH_BUS         a pipe of the launcher, used instead of stdout for ranks of its host, which it signals itself
-  LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); else as signals: URG, ABRT, USR1, USR2 (mpirun)
+  LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); else as signals: URG, ALRM, ABRT, USR1, USR2 (mpirun)
   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
-  LAUNCH_PATIENCE    upper limit of LAUNCH_GRACE when the engine itself ends the job; not set: no limit
+  LAUNCH_ASK         the same after a request to save and to end
+  LAUNCH_PATIENCE    upper limit of both when the engine itself ends the job; not set: no limit
   LAUNCH_LEFTOVERS   wait, end: --leftovers
+  LAUNCH_LOG_ENDS    not empty: where the launcher cannot see the log, it gets the end of it though the rank ended well
   LAUNCH_WATCH       not empty: no --no_watch, the first agent of a host says what likeness.py reads
+  LAUNCH_HEALS       not empty: msrun has given the ranks to a program that kills them and starts them again
+  LAUNCH_RESTART     of a restart, --restart_wait: the agent waits so long until the last attempt has left nothing
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
 """
 
@@ -45,7 +49,23 @@ OF_PLAN = (
     *("ENGINE", "DEVICES", "TARGET", "SIZES", "BIND", "FOLDER", "HOST", "EXPORTS", "LOGS", "PLOGS", "LINKS", "UMASK"),
     *("HANG", "PYTHON", "WORDS", "FILES"),
 )
-_NAMES = (*OF_PLAN, "SECRET", "BUS", "CONTROL", "GRACE", "PATIENCE", "LEFTOVERS", "WATCH", "KEEPS_GOING")
+_NAMES = (
+    *OF_PLAN,
+    *(
+        "SECRET",
+        "BUS",
+        "CONTROL",
+        "GRACE",
+        "ASK",
+        "PATIENCE",
+        "LEFTOVERS",
+        "WATCH",
+        "HEALS",
+        "RESTART",
+        "KEEPS_GOING",
+        "LOG_ENDS",
+    ),
+)
 
 
 def refuse(text: str) -> NoReturn:
@@ -66,6 +86,7 @@ class Told:
         self.away_host = self.host != self["HOST"]
         self.name, self.local_rank = self._place()
         self.job = self.base.get(environment.MARK, b"")
+        self.run_dir = os.fsdecode(self.base.get(b"LOG_DIR", b""))
         self._forget()
 
     def __getitem__(self, name: str) -> str:

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from hccl_tools.common import typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import clauses, listed, one_line
-from tools.diagnosis import hang, words
+from hccl_tools.common.words import clauses, listed, one_line, short_path
+from tools.diagnosis import asked, hang, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
 from tools.run_page import attempts, charts, named, sections, to_do
@@ -196,8 +196,10 @@ def _steps(data: RunData, failure: Explained | None) -> list[str]:
 
 
 def _after_stop(data: RunData) -> list[str]:
-    """What to do after a hang, or a limit."""
+    """What to do after a hang, a limit, or a request."""
     what = data.attempts[-1].stopped_by
+    if asked.all_saved({"asked": data.attempts[-1].asked}):
+        return [tr("the same command with --resume={run} goes on from there", run=one_line(short_path(data.folder)))]
     if what == "hang":
         few = hang.apart(data.launch, data.folder)
         if few:

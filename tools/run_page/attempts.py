@@ -7,9 +7,10 @@ import time
 from datetime import timedelta
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import listed, one_line, some
-from tools.diagnosis import hang
+from hccl_tools.common.words import listed, one_line, short, some
+from tools.diagnosis import asked, hang
 from tools.history.listing import LOST, RUNNING
+from tools.logs import line_heads
 from tools.progress.counting import axis_of
 from tools.run_page import explained, named
 from tools.run_page.markup import escaped, section, table
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tools.run_page.named import Named
     from tools.run_page.reading import RunData
 
+_LONGEST, _MOST_CAUSES = 160, 5
 _MOST_SHOWN = 10  # attempts; earlier ones are folded away
 
 
@@ -45,9 +47,14 @@ def stopped(data: RunData, number: int) -> str:
     """What ended an attempt of which no rank failed."""
     attempt = data.attempts[number]
     what = attempt.stopped_by or ""
+    by_request = asked.sentence({"stopped_by": what, "asked": attempt.asked})
+    if by_request:
+        return by_request
     if what == "hang":
         outcome = {"stopped_by": what, "logs": explained.logs_of(data, number)}
         return hang.of_run({**data.launch, "outcome": outcome}, data.folder)
+    if what == "stop_before":
+        return tr("the time of --stop_before was reached")
     if what == "timeout":
         return tr("the time limit of --timeout was reached")
     if what.startswith("SIG") and what.isalnum():
@@ -64,13 +71,35 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
         return ""
     axis = axis_of(one.counted for each in data.logs.values() for one in each)
     rows = [_row(data, number, axis, names, writer) for number in range(len(data.attempts))]
-    heads = [tr("attempt"), tr("from – to"), tr("steps"), tr("why it ended"), tr("exit code")]
+    told = any(attempt.progress for attempt in data.attempts)
+    heads = [tr("attempt"), tr("from – to"), tr("steps"), *([tr("in vain")] if told else [])]
+    heads += [tr("why it ended"), tr("exit code")]
     body = table(heads, rows[-_MOST_SHOWN:], cards=True)
     earlier = rows[:-_MOST_SHOWN]
     if earlier:
         title = tr("{number} earlier attempts", number=len(earlier))
         body += f"<details><summary>{escaped(title)}</summary>{table(heads, earlier, cards=True)}</details>"
+    if told:
+        body += "".join(f"<p>{writer.text(text)}</p>" for text in (_per_cause(data), _no_other(data)) if text)
     return section("attempts", tr("Attempts"), body)
+
+
+def _per_cause(data: RunData) -> str:
+    """How many attempts ended of the same, the most frequent cause first; causes that differ in numbers are one."""
+    causes: dict[str, list[str]] = {}
+    for number, attempt in enumerate(data.attempts):
+        if attempt.exit:
+            text = one_line(attempt.progress.get("error") or why(data, number))
+            causes.setdefault(line_heads.pattern_of(text), []).append(text)
+    rows = sorted(causes.values(), key=len, reverse=True)
+    shown = some([f"{len(same)} × {short(same[0], _LONGEST)}" for same in rows], _MOST_CAUSES)
+    return tr("Attempts per cause: {causes}", causes=shown) if rows else ""
+
+
+def _no_other(data: RunData) -> str:
+    """Why there was no other attempt."""
+    text = data.attempts[-1].progress.get("no_restart")
+    return tr("No other restart: {reason}", reason=one_line(text)) if isinstance(text, str) else ""
 
 
 def _row(data: RunData, number: int, axis: Axis, names: dict[int, Named], writer: Writer) -> list[str]:
@@ -87,9 +116,17 @@ def _row(data: RunData, number: int, axis: Axis, names: dict[int, Named], writer
         str(number + 1),
         escaped(_times(data, number)),
         escaped(_steps(data, number, axis)),
+        *_in_vain(data, number),
         reason,
         escaped(status),
     ]
+
+
+def _in_vain(data: RunData, number: int) -> list[str]:
+    """Whether the restart counts; nothing where no attempt says it."""
+    if not any(attempt.progress for attempt in data.attempts):
+        return []
+    return [escaped(tr("yes") if data.attempts[number].progress.get("counted") is True else tr("no"))]
 
 
 def _times(data: RunData, number: int) -> str:
@@ -115,7 +152,11 @@ def _steps(data: RunData, number: int, axis: Axis) -> str:
     """The first and the last step that a log of the attempt has."""
     logs = [each[number] for each in data.logs.values() if len(each) == len(data.attempts)]
     steps = [axis.at(place) for one in logs if one.places for place in (one.places[0], one.places[-1])]
-    return f"{min(steps)} – {max(steps)}" if steps else "–"
+    made = data.attempts[number].progress.get("steps")
+    if not steps:
+        return str(made) if isinstance(made, int) else "–"
+    text = f"{min(steps)} – {max(steps)}"
+    return tr("{steps} ({number} made)", steps=text, number=made) if isinstance(made, int) else text
 
 
 def _changed(data: RunData, number: int) -> str:

@@ -44,6 +44,8 @@ class Attempt(Record):
     stopped_by: str | None
     lost_host: str | None
     members: dict[str, dict[str, Any]]
+    asked: dict[str, Any] | None = None  # to save and to end
+    progress: dict[str, Any] = {}  # how far it came, of a run with --max_restarts
 
 
 class Rank(Record):
@@ -136,7 +138,9 @@ def _attempt(said: dict[str, Any], folder: str) -> Attempt:
         also_failed=tuple(str(name) for name in _list(said.get("also_failed"))),
         stopped_by=_text(said.get("stopped_by")),
         lost_host=_text(said.get("lost_host")),
+        progress=found if isinstance(found := said.get("progress"), dict) else {},
         members={str(name): entry for name, entry in members.items() if isinstance(entry, dict)},
+        asked=asked if isinstance(asked := said.get("asked"), dict) else None,
     )
 
 

@@ -21,6 +21,12 @@ class Ended(Row):
     judged: bool = True
 
 
+class Handed(Row):
+    """The engine has given the ranks to another program, which may kill them and start them again."""
+
+    to: str = "TaskD"
+
+
 class LeftEnded(Row):
     """Processes that members have left behind, and that were our children, have ended: (name, process id, status)."""
 
@@ -47,6 +53,12 @@ class Signalled(Row):
     """A signal came to the launcher."""
 
     number: int
+
+
+class Warned(Row):
+    """SIGUSR1 has come to a rank from the engine itself; or its agent has sent SIGTERM to the rank in its place."""
+
+    name: str = ""  # of the rank that got SIGTERM
 
 
 class Cancelled(Row):

@@ -128,6 +128,12 @@ def follow(lifeline: int, parent: int, every: float, look: Callable[[], object],
             (groups.add if word == b"start" else groups.discard)(int(number))
 
 
+def kill(groups: set[int]) -> None:
+    """SIGKILL to these process groups, and to nothing else."""
+    for group in groups:
+        proc.signal_group(group, _signal.SIGKILL)
+
+
 def finish(job: bytes, groups: set[int], grace: float, rank: bytes = b"") -> None:
     """SIGTERM, and after the grace time SIGKILL, to all that is left of the job, or of one of its ranks."""
     for group in groups:

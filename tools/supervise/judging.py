@@ -42,11 +42,19 @@ class Judge:
             first = job.engine_ended()
             if status == 0 and first:
                 member, status = first, LOST
+            elif status not in (0, *SIGNALLED):
+                member = job.healing.culprit(member)
         if job.stopping.running:
             self._judge(member, status)
 
     def _judge(self, member: Member, status: int) -> None:
         """A member has ended while the job was running normally."""
+        if self._job.healing.has_ended(member):
+            return
+        if self._job.stopping.has_ended(member.name, status):
+            self._job.stopping.heeds_warning()
+            self._job.stopping.begin(asks=True)
+            return
         if status in SIGNALLED and self.signalled is None:
             self.signalled, self._until = member, self._job.world.now() + PATIENCE
         elif status != 0:

@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TIMEOUT, HANG = "timeout", "hang"
+TIMEOUT, HANG, STOP_BEFORE = "timeout", "hang", "stop_before"
+REPORT = 5  # seconds before a limit in which the ranks have ended and the launcher reports
 
 
 class Limits:
@@ -30,7 +31,9 @@ class Limits:
     ) -> None:
         self.timeout, self.hang = timeout, hang
         self._now, self._say, self._logs_problem = now, say, logs_problem
-        self.reached = ""  # TIMEOUT or HANG, once one is
+        self.reached = ""  # TIMEOUT, HANG or STOP_BEFORE, once one is
+        self._asks_at: float | None = None  # with --stop_before: when the ranks are asked to end
+        self._before = 0
         self._ends_at = now() + timeout
         self.again()
 
@@ -43,6 +46,15 @@ class Limits:
         self._files: object = None  # which files these were when all of them were there
         self._told_blind = False
 
+    def stop_before(self, seconds: int, left: float) -> None:
+        """The ranks are asked to end so many seconds before a limit that comes in `left` seconds."""
+        self._before, self._asks_at = seconds, self._now() + left - seconds
+
+    @property
+    def seconds_to_save(self) -> int:
+        """What the ranks have, once --stop_before is reached; else 0."""
+        return max(1, self._before - REPORT) if self.reached == STOP_BEFORE else 0
+
     def watch(self, logs: list[str]) -> None:
         """These are the ranks' logs."""
         if self.hang:
@@ -54,7 +66,7 @@ class Limits:
 
     @property
     def any(self) -> bool:
-        return bool(self.timeout or self.hang)
+        return bool(self.timeout or self.hang) or self._asks_at is not None
 
     def check(self) -> bool:
         """Whether a limit is reached; if so, says which."""
@@ -65,6 +77,15 @@ class Limits:
             self.reached = TIMEOUT
             text = tr("the job has run for {seconds} s, its --timeout: stopping all ranks", seconds=self.timeout)
             self._say(colours.styled(text, colours.FAILURE))
+        elif self._asks_at is not None and now >= self._asks_at:
+            self.reached = STOP_BEFORE
+            text = tr(
+                "the time limit comes in {seconds} s, the --stop_before: stopping all ranks; they have {time} s to "
+                "save",
+                seconds=self._before,
+                time=self.seconds_to_save,
+            )
+            self._say(text)
         elif self.hang and self._logs and now >= self._look_at and self._stand_still(now):
             self.reached = HANG
             text = tr(

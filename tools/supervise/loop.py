@@ -7,6 +7,7 @@ are what features of the launcher do at a step of the job's life (tools/features
 from __future__ import annotations
 
 from tools.supervise import events
+from tools.supervise.healing import Healing
 from tools.supervise.judging import LOST, Judge
 from tools.supervise.limits import HANG, Limits
 from tools.supervise.members import Member, Members
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         def signal_group(self, group: int, number: int) -> None: ...
         def signal_leftovers(self, group: int) -> None: ...
         def send(self, pid: int, number: int) -> bool: ...
+        def pass_on(self, pid: int, number: int) -> bool: ...
         def living_groups(self, groups: set[int]) -> set[int]: ...
 
     class Engine(Protocol):
@@ -49,7 +51,10 @@ if TYPE_CHECKING:
 
         def failed(self, member: Member, goes_on: bool) -> None: ...
         def hangs(self) -> None: ...
+        def handed(self) -> None: ...
+        def healed(self, member: Member) -> None: ...
         def stops(self) -> None: ...
+        def ending(self, asks: bool) -> None: ...
         def heard(self, event: events.Heard) -> None: ...
         def check(self) -> None: ...
 
@@ -71,6 +76,7 @@ class Supervisor:
         self.stopping = Stopping(self, 10, False)
         self.limits = Limits(0, 0, world.now, say, str)
         self.waiting = Waiting(self)
+        self.healing = Healing(self)
         self.guardian: Guardian | None = None
         self.stacks: dict[str, str] = {}  # of ranks: where each is, from its agent
         self._check_at = 0.0  # when the hooks look at the latest, however much happens
@@ -81,6 +87,7 @@ class Supervisor:
         self.stopping.again()
         self.limits.again()
         self.waiting.again()
+        self.healing.again()
         self.members.clear()
         self.stacks.clear()
 
@@ -152,6 +159,7 @@ class Supervisor:
         self._collect()
         self.waiting.check()
         self.judge.check()
+        self.healing.check()
         self.stopping.check()
         self._check_limits()
 
@@ -171,10 +179,10 @@ class Supervisor:
             self.waiting.take(event)
         elif kind is events.Began:
             self._have_begun(event.rows)
-        elif kind is events.Signalled:
-            self.stopping.heed(event.number)
-        elif kind is events.Cancelled:
-            self.stopping.cancel(event.seconds, event.reason)
+        elif kind is events.Handed:
+            self.healing.begin(event.to)
+        elif kind in (events.Signalled, events.Warned, events.Cancelled):
+            self._asked_to_end(event)
         elif kind is events.LogGrew:
             self.limits.log_has_grown()
         elif kind is events.StackTold:
@@ -182,9 +190,20 @@ class Supervisor:
         elif kind is events.Heard:
             self.hooks.heard(event)
 
+    def _asked_to_end(self, event: Any) -> None:
+        kind = type(event)
+        if kind is events.Signalled:
+            self.stopping.heed(event.number)
+        elif kind is events.Warned:
+            self.stopping.warn(event.name)
+        else:
+            self.stopping.cancel(event.seconds, event.reason)
+
     def _have_begun(self, rows: list[tuple[str, int, str]]) -> None:
         for name, pid, told_host in rows:
             member = self.members.get(name)
+            if member and member.began is not None and member.status is not None:
+                member = self.healing.started_again(member)
             if member and member.began is None:
                 self.began(member, pid, grouped=self.engine.tells_ends, told_host=told_host)
                 if self.engine.tells_ends and not self.stopping.running:
@@ -216,7 +235,7 @@ class Supervisor:
             self.stopping.soon()
             if self.limits.reached == HANG:
                 self.hooks.hangs()
-            self.stopping.begin()
+            self.stopping.begin(asks=self.limits.reached != HANG, seconds=self.limits.seconds_to_save)
 
     # ---- ranks that an engine has started --------------------------------------------------------------------------
 

@@ -29,16 +29,22 @@ class Member:
     left:    the rank's program ended with 0 and left these processes, with which it ends: (process id, group, command)
     left_ended: they were not waited for, because of --leftovers end
     left_failed: the process whose failure is the rank's, as (process id, command); else None
+    handed: it has ended while another program had it, see healing.py
+    earlier: the same rank before it was started again, from the first start on
+    again:   it was started again, so that another member has its place
     """
 
     __slots__ = (
+        "again",
         "began",
         "child",
         "device",
+        "earlier",
         "ended",
         "failed",
         "gone_since",
         "group",
+        "handed",
         "host",
         "leaving",
         "left",
@@ -55,7 +61,7 @@ class Member:
 
     def __init__(self, name: str, log: str, rank: int | None = None, device: int | None = None, host: str = "") -> None:
         self.name, self.log, self.rank, self.device, self.host = name, log, rank, device, host
-        self.child = self.failed = self.lost = self.leaving = False
+        self.child = self.failed = self.lost = self.leaving = self.handed = self.again = False
         self.pid: int | None = None
         self.group: int | None = None
         self.told_host = ""
@@ -66,6 +72,7 @@ class Member:
         self.left: list[tuple[int, int, str]] = []
         self.left_ended = False
         self.left_failed: tuple[int, str] | None = None
+        self.earlier: list[Member] = []
 
     @property
     def seconds(self) -> str:
@@ -113,7 +120,8 @@ class Members:
 
     def began(self, member: Member, now: float, pid: int, group: int | None = None, told_host: str = "") -> None:
         """It runs; group: its process group, if we can signal it."""
-        member.began, member.pid = now, pid
+        member.began = now if member.ended is None else min(now, member.ended)  # its start may be told after its end
+        member.pid = pid
         member.told_host = told_host or member.told_host
         if group is not None:
             member.group = group
@@ -128,6 +136,20 @@ class Members:
         member.leaving = member.group is not None
         self.left -= 1
         self.ranks_left -= member.rank is not None
+
+    def started_again(self, old: Member) -> Member:
+        """The member that takes the place of one that has ended, with the same number and the same log.
+
+        The old one stays among those that can be signalled, under another name, while a process of its group lives.
+        """
+        new = Member(old.name, old.log, old.rank, old.device, old.host)
+        new.earlier, old.earlier, old.again = [*old.earlier, old], [], True
+        self.grouped.pop(old.name, None)
+        old.name = f"{old.name}, start {len(new.earlier)}"
+        if old.group is not None:
+            self.grouped[old.name] = old
+        self.add([new])
+        return new
 
     def left_behind(self, member: Member) -> None:
         """No process of its group lives."""

@@ -158,6 +158,26 @@ def send(pid: int, number: int) -> bool:
     return True
 
 
+def pass_on(pid: int, number: int) -> bool:
+    """Signals one process; False: it got SIGTERM in place of SIGUSR1, which would only kill it: it may save on that."""
+    if number == _signal.SIGUSR1 and not _heeds(pid, number):
+        send(pid, _signal.SIGTERM)
+        return False
+    send(pid, number)
+    return True
+
+
+def _heeds(pid: int, number: int) -> bool:
+    """Whether the process handles or ignores the signal."""
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            lines = file.read().split(b"\n")
+    except OSError:
+        return True  # it is gone
+    masks = [int(line[8:], 16) for line in lines if line.startswith((b"SigCgt:", b"SigIgn:"))]
+    return any(mask >> (number - 1) & 1 for mask in masks)
+
+
 def marked(job: bytes, rank: bytes = b"") -> list[int]:
     """The processes with the job's mark in their environment, and the rank's if one is given.
 

@@ -17,6 +17,7 @@ RUNNING, STOPPING, KILLING = "running", "stopping", "killing"
 AFTER_KILL = 5.0  # seconds in which the kernel must have ended a process
 REPEAT = 1.0  # seconds; an order to an engine may arrive before an agent can take it
 SPARE = 3  # seconds that the report needs before an engine kills everything
+_BY_USR1, _BY_TERM = 138, 143  # exit statuses
 NAMES = {
     number: name
     for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2")
@@ -28,6 +29,7 @@ class Stopping:
     """Only this class changes its state.
 
     grace: seconds between SIGTERM and SIGKILL; keeps_going: a rank that fails stops nothing.
+    asks: the ranks are asked to save and to end: no failure stops them; patience: seconds that they have then.
     """
 
     def __init__(self, supervisor: Supervisor, grace: int, keeps_going: bool) -> None:
@@ -36,7 +38,11 @@ class Stopping:
         self.deadline: float | None = None  # when the state ends
         self.signal = ""  # the name of the signal that stopped the launcher: TERM
         self.cancelled = False  # the engine itself ends the ranks
+        self.asks, self.patience = False, grace
+        self.warned = ""  # the name of the signal that announces the end, and does not stop the job by itself: USR1
+        self._asked: set[str] = set()  # the ranks that got SIGTERM in place of it
         self._ordered_at = 0.0
+        self._scheduler_told = False  # of the end, after a request
 
     @property
     def running(self) -> bool:
@@ -44,19 +50,24 @@ class Stopping:
 
     def again(self) -> None:
         """Resets the state for the next attempt."""
-        self.state, self.deadline = RUNNING, None
+        self.state, self.deadline, self.warned = RUNNING, None, ""
+        self._asked.clear()
+        self.asks = self._scheduler_told = False
 
     def soon(self) -> None:
         """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
         self.state = STOPPING
 
-    def begin(self) -> None:
+    def begin(self, asks: bool = False, seconds: int = 0) -> None:
         """SIGTERM to all members; after the grace time SIGKILL to what is left.
 
+        asks: it is a request, after which the ranks may save; seconds: that they have then; 0: `patience`.
         Where an engine's agents stop the ranks, the deadline is later by the way of the order, so that they kill first.
         """
-        self.state = STOPPING
-        self.deadline = self._job.world.now() + self.grace + self._job.engine.way
+        self.state, self.asks = STOPPING, asks
+        grace = (seconds or self.patience) if asks else self.grace
+        self.deadline = self._job.world.now() + grace + self._job.engine.way
+        self._job.hooks.ending(asks)
         self.order(_signal.SIGTERM)
 
     def order(self, number: int) -> None:
@@ -64,10 +75,22 @@ class Stopping:
         self._ordered_at = self._job.world.now()
         for member in list(self._job.members.grouped.values()):
             if number == _signal.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
-                self._job.engine.order("stop")
-            elif member.group is not None:
+                self._job.engine.order(self._word)
+            elif member.group is not None and not (number == _signal.SIGTERM and self._is_needed(member)):
                 self._job.world.signal_group(member.group, number)
         self._job.waiting.signal(number)
+
+    def _is_needed(self, member: Member) -> bool:
+        """Whether it is MindSpore's scheduler, and ranks that save may still need it."""
+        if member.name != SCHEDULER or not self.asks or self._scheduler_told:
+            return False
+        self._scheduler_told = not self._job.members.ranks_left and not self._job.engine.shares_scheduler
+        return not self._scheduler_told
+
+    @property
+    def _word(self) -> str:
+        """The order to an engine."""
+        return "ask" if self.asks else "stop"
 
     def begin_late(self, member: Member) -> None:
         """It has begun after the order to stop."""
@@ -81,14 +104,23 @@ class Stopping:
             return
         now = self._job.world.now()
         if now < self.deadline:
+            self._end_scheduler()
             if self.state == STOPPING and self._job.engine.way and now >= self._ordered_at + REPEAT:
                 self._ordered_at = now
-                self._job.engine.order("stop")
+                self._job.engine.order(self._word)
         elif self.state == KILLING:
             self._give_up()
         else:
             self.state, self.deadline = KILLING, now + AFTER_KILL
             self.order(_signal.SIGKILL)
+
+    def _end_scheduler(self) -> None:
+        """After a request, when the ranks have ended."""
+        scheduler = self._job.members.get(SCHEDULER)
+        if scheduler is None or scheduler.group is None or scheduler.status is not None:
+            return
+        if self.asks and not self._scheduler_told and not self._is_needed(scheduler):
+            self._job.world.signal_group(scheduler.group, _signal.SIGTERM)
 
     def _give_up(self) -> None:
         """Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
@@ -127,6 +159,8 @@ class Stopping:
         """A signal came to the launcher."""
         name = NAMES[number]
         if name.startswith("USR"):  # meant for the trainers: for example a warning before pre-emption
+            if name == "USR1":
+                self.warn()
             self._pass_on(name, number)
         elif self.running:
             self.signal = name
@@ -134,7 +168,7 @@ class Stopping:
             if not len(self._job.members):  # between two attempts, or while other hosts are awaited
                 text = tr("SIG{signal}: no rank runs; the job ends", signal=name)
             self._job.say(text)
-            self.begin()
+            self.begin(asks=True)
         elif name == "TERM" and self.cancelled:
             pass  # the same scancel: the agents have already reported it
         elif self.state == STOPPING and not self.signal:
@@ -145,12 +179,33 @@ class Stopping:
         elif self.state != KILLING:
             self.deadline = self._job.world.now()  # the grace time is over
 
+    def warn(self, name: str = "") -> None:
+        """The ranks get SIGUSR1, from us or from the batch system: a request to save and to end, without a deadline.
+
+        name: of a rank that got SIGTERM in its place.
+        """
+        if name:
+            self._asked.add(name)
+        if self.running and not self.warned:
+            self.warned = "USR1"
+            self._job.say(tr("SIGUSR1: asking all ranks to save and to end; nobody stops those that do not"))
+            self._job.hooks.ending(True)
+
+    def has_ended(self, name: str, status: int) -> bool:
+        """Whether this rank has ended by such a signal, and has not failed by itself."""
+        return bool(self.warned) and (status == _BY_USR1 or (status == _BY_TERM and name in self._asked))
+
+    def heeds_warning(self) -> None:
+        """The ranks end because of it."""
+        self.signal = self.signal or self.warned
+
     def _pass_on(self, name: str, number: int) -> None:
         for member in self._job.members.grouped.values():
             if member.name == SCHEDULER or member.group is None:
                 continue
             if not self._job.is_engine(member):
-                self._job.world.send(member.group, number)
+                if not self._job.world.pass_on(member.group, number):
+                    self._asked.add(member.name)
             elif self._job.engine.way:
                 self._job.engine.order(name)
         self._job.waiting.pass_on(number)
@@ -167,7 +222,7 @@ class Stopping:
             self.heed(_signal.SIGTERM)
         if self.state != STOPPING:
             return
-        grace = self.grace + self._job.engine.way
+        grace = (self.patience if self.asks else self.grace) + self._job.engine.way
         if grace > seconds - SPARE:
             if grace > seconds:
                 self._job.say(reason)

@@ -194,6 +194,10 @@ class World:
         """Signals a member's first process alone."""
         return proc.send(pid, number)
 
+    def pass_on(self, pid: int, number: int) -> bool:
+        """The same with SIGUSR1 or SIGUSR2, see `proc.pass_on`."""
+        return proc.pass_on(pid, number)
+
     def living_groups(self, groups: set[int]) -> set[int]:
         """Those in which a process runs."""
         return proc.living_groups(groups)

@@ -69,6 +69,8 @@ class Evaluate(ms.Callback):
         self.best_epoch = 0
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
+        if run_context.get_stop_requested():
+            return  # somebody waits for the end
         epoch = run_context.original_args().cur_epoch_num
         value = next(iter(self.held_out.report(f"epoch: {epoch}, ").values()))
         if self.early_stop is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Progress(ms.Callback):
-    """Prints loss and step time every `interval` steps; stops training when the loss is NaN or infinite.
+    """Prints loss and step time every `interval` steps of an epoch; stops when the loss is NaN or infinite.
 
     The step time is the mean of the steps since the last such line; the time for data is what a rank waited for
     its next batch, which shows a slow rank even where the others wait for it.  With dataset sink mode MindSpore
@@ -85,7 +85,7 @@ class Progress(ms.Callback):
         place = f"epoch: {run.cur_epoch_num} step: {step}"
         if (scale := skipped(run.net_outputs)) is not None:
             print(f"{place}, gradients are not finite: no weight changed; the loss scale is now {scale:g}", flush=True)
-        if steps < self.interval and step < run.batch_num:
+        if step % self.interval and step < run.batch_num:
             return
         took = (now - self.printed) / steps
         parts = "" if run.dataset_sink_mode else f", {self.waited / steps * 1e3:.1f} ms of it for data"

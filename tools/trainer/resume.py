@@ -49,7 +49,7 @@ class SaveCheckpoints(ms.Callback):
             self.save(run_context)
 
     def on_train_epoch_end(self, run_context: ms.RunContext) -> None:
-        if not self.every:
+        if not self.every and run_context.original_args().cur_step_num > self.saved:
             self.save(run_context)
 
     def on_train_end(self, run_context: ms.RunContext) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import good_tables
 import pytest
 
 from hccl_tools.common.refusal import Refusal
@@ -73,6 +74,18 @@ def test_a_table_of_several_servers_is_typed_on_each(folder, table):
     assert found("train.py", RANK_TABLE_FILE="two.json").engine == "server"
     assert found("--rank_table one.json train.py").engine == "local"
     assert found("--rank_table absent.json train.py").engine == "local"
+
+
+def test_a_table_of_version_2_0_that_has_a_device_twice_or_hosts_is_typed_on_each(folder):
+    (folder / "two.json").write_text(json.dumps(good_tables.hosts_of_950(0, 1)))
+    (folder / "one.json").write_text(json.dumps(good_tables.hosts_of_950(0)))
+    (folder / "bad.json").write_text('{"rank_list": [{}, 3, {"device_id": []}]}')
+    place = found("--rank_table two.json train.py")
+    assert (place.engine, place.words) == ("server", (f"rank_table_file={folder}/two.json",))
+    assert "has the ranks of several hosts" in place.why
+    assert found("--rank_table one.json train.py").engine == "local"
+    assert found("--rank_table one.json --table_hosts a:2,b:2 train.py").engine == "server"
+    assert found("--rank_table bad.json train.py").engine == "local"
 
 
 @pytest.mark.parametrize("engine", ["local", "mpirun", "srun", "msrun", "pod"])

@@ -249,3 +249,46 @@ def test_the_trainer_has_the_contract_and_none_of_our_variables(agent):
     found = dict(line.split("=", 1) for line in read("rank_0.log").splitlines())
     assert (found["RANK_ID"], found["MINE"], "MS_NODE_ID" in found) == ("0", "a=b", False)
     assert [name for name in found if name.startswith("LAUNCH_")] == ["LAUNCH_JOB"]
+
+
+REQUEST = "cat request.json >>seen; exit 0"
+
+
+@pytest.mark.parametrize(
+    ("order", "value"), [(signal.SIGALRM, 1), (signal.SIGTERM, 1), (signal.SIGURG, 0), (signal.SIGUSR1, 1)]
+)
+def test_the_trainer_can_tell_a_request_to_end_from_a_failure_when_the_signal_comes(agent, order, value):
+    one = agent("sh", "-c", f"trap '{REQUEST}' TERM USR1; echo >ready; while :; do sleep 0.05; done", LAUNCH_ASK="60")
+    trainer_of(one)
+    comes("\n", "ready")
+    one.send_signal(order)
+    assert [said(one) for _ in range(1 + (order == signal.SIGTERM))][-1] == "exit 0 0"
+    assert read("seen") == f'{{"GracefulExit": {value}}}\n'
+
+
+def test_a_request_has_a_time_of_its_own(agent):
+    script = "trap '' TERM; echo >ready; while :; do sleep 0.1; done"
+    one = agent("sh", "-c", script, LAUNCH_GRACE="600", LAUNCH_ASK="1")
+    trainer_of(one)
+    comes("\n", "ready")
+    one.send_signal(signal.SIGALRM)
+    assert (said(one), one.wait()) == ("exit 0 137", 0)
+
+
+def test_a_request_of_srun_is_a_line_and_usr1_of_slurm_itself_is_told(agent):
+    script = f"trap '{REQUEST}' TERM; echo >ready; while :; do sleep 0.05; done"
+    one = agent("sh", "-c", script, LAUNCH_CONTROL="stdin", LAUNCH_ASK="60")
+    trainer_of(one)
+    comes("\n", "ready")
+    one.send_signal(signal.SIGUSR1)
+    assert (said(one), read("request.json")) == ("warned", '{"GracefulExit": 1}\n')
+    one.stdin.write(".ask\n")
+    one.stdin.flush()
+    assert (said(one), read("seen")) == ("exit 0 0", '{"GracefulExit": 1}\n')
+
+
+def test_a_trainer_that_usr1_would_only_kill_gets_sigterm_and_the_launcher_learns_it(agent):
+    one = agent("sleep", "60")
+    trainer_of(one)
+    one.send_signal(signal.SIGUSR1)
+    assert [said(one), said(one)] == ["asked 0", "exit 0 143"]

@@ -10,7 +10,7 @@ import types
 import documents
 import pytest
 
-from tools.engines.agents import LONGEST, AgentLines
+from tools.engines.agent_lines import LONGEST, AgentLines
 from tools.engines.relayed import Relayed
 from tools.supervise.events import Began, Cancelled, Ended, Left, LeftFailed, LogGrew, StackTold
 

@@ -27,9 +27,9 @@ PATIENCE = 60  # seconds
 
 @pytest.fixture
 def job():
-    """Attempts of three hosts with one restart, which remember what they tell."""
+    """Attempts of three hosts with one restart in a row, which remember what they tell."""
     told = []
-    attempts = verdict.Attempts(["a", "b", "c"], 1, 1000, told.append)
+    attempts = verdict.Attempts(["a", "b", "c"], 1, 3, 1000, told.append)
     attempts.told_all = told
     return attempts
 
@@ -52,19 +52,75 @@ def test_an_attempt_begins_when_all_are_ready_for_it(job):
     assert job.told_all == [["begin", 0]]
 
 
-def test_the_first_failure_of_an_attempt_counts_and_the_last_attempt_ends_the_job(job):
+def come(job, number, *rows):
+    """All hosts tell how far the attempt came: (step, step before, checkpoint, text)."""
+    for host, row in enumerate(rows):
+        job.came(host, number, *row)
+
+
+HERE = (10, 10, 0, "")  # no further than before
+
+
+def test_the_first_failure_of_an_attempt_counts_and_restarts_in_vain_end_the_job(job):
     begin(job, 0)
     job.failed(2, 0, 7, "rank 5")
     job.failed(1, 0, 8, "rank 3")
     assert job.told_all[1:] == [["again", 0, 7, "c", "rank 5"]]
+    job.ready(0, 0)
+    job.ready(0, 1)
+    come(job, 0, (10, 0, 0, ""), HERE)
+    come(job, 7, HERE, HERE, HERE)
+    assert len(job.told_all) == 2  # one host has not told it
+    job.came(2, 0, *HERE)
+    assert job.told_all[2:] == [["restart", 1, 0]]
     job.failed(1, 1, 8, "it has not begun")
     begin(job, 1)
     job.failed(1, 0, 8, "an old attempt")
     job.failed(0, 1, 9, "rank 0")
-    job.failed(1, 1, 8, "rank 3")
-    assert job.told_all[3:] == [["end", 1, 9, "a", "rank 0"]]
+    come(job, 1, HERE, HERE, HERE)
+    why = "no step further after 1 restart, as many as --max_restarts allows"
+    assert job.told_all[4:] == [["again", 1, 9, "a", "rank 0"], ["over", 1, 1, why]]
     job.left(1, "it has gone home")
-    assert len(job.told_all) == 4
+    assert len(job.told_all) == 6
+
+
+@pytest.mark.parametrize("row", [(11, 10, 0, ""), (10, 10, 1, "")])
+def test_what_one_host_has_seen_of_progress_counts_for_all_up_to_the_limit(job, row):
+    for number in range(3):
+        begin(job, number)
+        job.failed(1, number, 7, "rank 3")
+        come(job, number, HERE, row, HERE)
+        assert job.told_all[-1] == ["restart", number + 1, 0]
+    begin(job, 3)
+    job.failed(1, 3, 7, "rank 3")
+    come(job, 3, HERE, row, HERE)
+    assert job.told_all[-1] == ["over", 3, 0, "there were 3 restarts, as many as --restart_limit allows"]
+
+
+def test_a_step_that_another_host_has_made_before_is_no_progress(job):
+    begin(job, 0)
+    job.failed(1, 0, 7, "rank 3")
+    come(job, 0, HERE, HERE, HERE)
+    begin(job, 1)
+    job.failed(1, 1, 7, "rank 3")
+    come(job, 1, (10, 9, 0, ""), HERE, HERE)
+    assert job.told_all[-1][:3] == ["over", 1, 1]
+
+
+def test_a_rank_that_dies_of_the_same_again_ends_the_job_though_restarts_are_left(job):
+    begin(job, 0)
+    job.failed(1, 0, 7, "rank 3")
+    come(job, 0, HERE, (10, 10, 0, "rank 3 died three times"), HERE)
+    assert job.told_all[-1] == ["over", 0, 0, "rank 3 died three times"]
+
+
+def test_without_restarts_the_first_failure_ends_the_job_at_once():
+    told = []
+    job = verdict.Attempts(["a", "b"], 0, 100, 1000, told.append)
+    job.ready(0, 0)
+    job.ready(1, 0)
+    job.failed(1, 0, 7, "rank 1")
+    assert told[1:] == [["end", 0, 7, "b", "rank 1"]]
 
 
 def test_a_host_that_is_done_waits_for_the_others_and_begins_again_with_them(job):
@@ -73,6 +129,7 @@ def test_a_host_that_is_done_waits_for_the_others_and_begins_again_with_them(job
     job.done(0, 0)
     job.done(2, 0)
     job.failed(1, 0, 1, "rank 2")
+    come(job, 0, HERE, HERE, HERE)
     begin(job, 1)
     for host in range(3):
         assert job.told_all[-1] == ["begin", 1]
@@ -161,6 +218,7 @@ class Beside:
             "job": JOB,
             "alike": ALIKE,
             "restarts": 2,
+            "limit": 100,
             "wait": PATIENCE,
             "late": 78,
             **facts,
@@ -275,6 +333,9 @@ def test_strangers_neither_join_nor_end_the_job(beside, port):
             socket.create_connection(("127.0.0.1", port), 1)
         second.sendall(b'["failed", 0, 9, "rank 3"]\n')
         assert ours.hears() == "again 0 9 second rank 3\n"
+        ours.says("came 0 5 0 0 ")
+        second.sendall(b'["came", 0, 5, 0, 0, ""]\n')
+        assert ours.hears() == "restart 1 0\n"
         second.sendall(b"junk\n")
         assert ours.hears().startswith("end 1 255 second its launcher is lost: it sent what is not JSON")
     assert ours.leaves() == 0
@@ -312,6 +373,10 @@ def test_a_thousand_hosts(beside, port):
         plugs[500].sendall(b'["failed", 0, 9, "rank 4008"]\n')
         for plug in plugs:
             assert answer(plug) == '["again", 0, 9, "host501", "rank 4008"]\n'
+            plug.sendall(b'["came", 0, 5, 0, 0, ""]\n')
+        ours.says("came 0 5 0 0 ")
+        for plug in plugs:
+            assert answer(plug) == '["restart", 1, 0]\n'
         ours.says("stop 143 SIGTERM")
         ours.says("leave")
         for plug in plugs:
@@ -352,7 +417,15 @@ def test_it_ends_with_its_launcher(beside, port):
 
 
 def a_request(**values):
-    return Request(script="x.sh", job_pid=1, engine="local", device_target="CPU", max_restarts=3, **values)
+    return Request(
+        script="x.sh",
+        job_pid=1,
+        engine="local",
+        device_target="CPU",
+        max_restarts=3,
+        restart_limit=100,
+        **values,
+    )
 
 
 VERSION = elsewhere.Version(number="1.0.0", digest="a" * 64)
@@ -374,9 +447,10 @@ def test_the_places_of_python_the_project_and_checkpoints_may_differ_between_hos
         command = [python, *(word.format(root) for word in words)]
         found.append(launchers.alike(a_request(), [command, []], str(config)))
     assert found[0] == found[1]
-    assert [words for _, _, words in found[0]][:3] == [
+    assert [words for _, _, words in found[0]][:4] == [
         "1.0.0, with files aaaaaaaa",
         "3",
+        "100",
         "python -u tools/train.py --config config.yaml -o train.resume_from= a=b",
     ]
     assert found[0] != launchers.alike(a_request(), [["python3", "x.py"], []], str(config))

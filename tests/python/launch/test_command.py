@@ -62,6 +62,14 @@ def test_the_launchers_own_options_are_no_words_of_the_plan():
     assert command("run_pod.sh", "config.yaml").settings.grace == 25
 
 
+def test_stop_before_is_a_time_before_the_timeout():
+    settings = command("ascend2p.sh", "--timeout 1h --stop_before 5m", "config.yaml").settings
+    assert (settings.stop_before, settings.timeout, settings.grace_given) == (300, 3600, False)
+    assert command("ascend2p.sh", "--stop-before=90 --grace 10", "config.yaml").settings.grace_given
+    with pytest.raises(Refusal, match="--stop_before 60 is not shorter than --timeout 60: the job would end at once"):
+        command("ascend2p.sh", "--timeout 1m --stop_before 60", "config.yaml")
+
+
 @pytest.mark.parametrize(
     ("words", "console"),
     [
@@ -161,7 +169,7 @@ launch.sh|-n 2 pythonn --epochs 3|pythonn: there is no program of this name on P
 launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before the command, as in GLOG_v=3 bash scripts/launch.sh
 launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before the command, as in A=1 bash scripts/launch.sh, or start *
 run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
-launch.sh|--sim_level 1 train.py|--sim_level: a simulation compiles in one process, *
+ascend2p.sh|--sim_level 1 train.py|unknown option --sim_level; launch.sh, run_msrun.sh take it*
 run_msrun.sh|--nnodes 2 train.py|--nnodes 2: how many ranks has each host? Add them, such as: --nproc_per_node 8
 run_msrun.sh|--nnodes 2 --worker_num 5 train.py|--nnodes 2: 5 ranks are not the same number on each host; *
 run_msrun.sh|--nnodes 2 --worker_num 6 --nproc_per_node 2 train.py|--nnodes 2: 6 ranks are not the same *

@@ -25,9 +25,9 @@ def with_defaults(text, script, typed):
 @pytest.mark.parametrize(
     ("text", "typed", "kept", "expected"),
     [
-        ("--bind_core --report", "config.yaml", "--bind_core --report", {"bind_core": True}),
-        ("--bind_core", "--bind_core=False config.yaml", "", {"bind_core": False}),
-        ("--bind_core=False", "config.yaml", "--bind_core=False", {"bind_core": False}),
+        ("--bind_core --report", "config.yaml", "--bind_core --report", {"bind_core": "1"}),
+        ("--bind_core", "--bind_core=False config.yaml", "", {"bind_core": ""}),
+        ("--bind_core=False", "config.yaml", "--bind_core=False", {"bind_core": ""}),
         ("--import_once", "config.yaml", "--import_once=auto", {"import_once": "auto"}),
         ("--report --log_dir 'a b'", "--report=False config.yaml", r"--log_dir a\ b", {"log_dir": "a b"}),
         ("--log-dir=x --log_dir y", "config.yaml", "--log_dir x --log_dir y", {"log_dir": "y"}),
@@ -42,7 +42,7 @@ def with_defaults(text, script, typed):
         ),
         ("--max_restarts 2", "--max_restarts 3 --restart_args x config.yaml", "", {"max_restarts": 3}),
         ("--restart_args x", "--max_restarts 3 config.yaml", "--restart_args x", {"restart_args": "x"}),
-        ("--bind_core", "--bind_numa config.yaml", "", {"bind_core": False, "bind_numa": True}),
+        ("--bind_core", "--bind_numa config.yaml", "", {"bind_core": None, "bind_numa": "1"}),
         ("-n 4 --hostfile h --pod_wait 5", "config.yaml", "", {"n": None, "hostfile": None, "pod_wait": None}),
         ("--report", "--no_defaults config.yaml", "", {}),
         ("--report", "--no-defaults config.yaml", "", {}),

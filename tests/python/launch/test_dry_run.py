@@ -30,7 +30,7 @@ def plan(**facts):
         "engine": LocalFacts(),
         "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults=""),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
-        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "imports")),
+        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "imports", "hccl")),
         **dict.fromkeys(("restart", "scheduler"), []),
     }
     return SimpleNamespace(**{**usual, **facts})
@@ -86,9 +86,9 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
         ranks=[(0, 3)],
         sizes=[1],
         engine=LocalFacts(device_ids=[13]),
-        exports={"MS_WORKER_NUM": "1"},
+        exports={"MS_WORKER_NUM": "1", "MS_SCHED_HOST": "127.0.0.1"},
         scheduler=["schedule"],
-        binding=SimpleNamespace(cores={0: [2, 5]}),
+        binding=SimpleNamespace(cores={0: [2, 5]}, memory={0: [1]}),
         plogs=SimpleNamespace(word=lambda: "failed /my plogs"),
         table=SimpleNamespace(setup=("make", "table")),
         resumed=SimpleNamespace(convert=["convert", "it"], where=lambda: "after epoch 1"),
@@ -103,7 +103,7 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
         r"mkdir -p /my\ plogs/rank_0",
         "env RANK_ID=0 DEVICE_ID=13 MS_ROLE=MS_WORKER MS_NODE_ID=0 RANK=0 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 SERVER_ID=0 "
         r"DEVICE_NUM=1 MSRUN_CPU_LIST=\[2\,5\] ASCEND_PROCESS_LOG_PATH=/my\ plogs/rank_0 taskset -c 2,5 "
-        r"python x\ y.py >/logs/a\ run/rank_0.log 2>&1 </dev/null &",
+        r"numactl --membind 1 -- python x\ y.py >/logs/a\ run/rank_0.log 2>&1 </dev/null &",
         "wait",
     ]
 

@@ -92,8 +92,12 @@ def test_the_question_is_one_that_a_shell_answers(monkeypatch, tmp_path):
 
 
 def test_a_trainer_of_the_project_itself_need_not_be_at_its_path_there():
-    own = elsewhere.project.path("tools", "train.py")
-    assert own not in host_check.questions(request(train_script=own), None, None)
+    for parts in (("tools", "train.py"), ("tools", "preflight", "trial", "program.py")):
+        own = elsewhere.project.path(*parts)
+        assert own not in host_check.questions(request(train_script=own), None, None)
+    for mine in ("tools/mine.py", "configs/mine.py"):
+        path = elsewhere.project.path(*mine.split("/"))
+        assert path in host_check.questions(request(train_script=path), None, None)
     assert "/x/mine.py" in host_check.questions(request(train_script="/x/mine.py"), None, None)
 
 

@@ -14,7 +14,7 @@ def host():
     """This host's part in a job whose attempt 0 has failed here; what the user reads is in `host.run.told`."""
     told = []
     stopping = SimpleNamespace(state=RUNNING, running=True, signal="", begun=[])
-    stopping.begin = lambda: stopping.begun.append(True)
+    stopping.begin = lambda asks=False: stopping.begun.append(True)
     failed = SimpleNamespace(first=object())
     supervisor = SimpleNamespace(stopping=stopping, judge=failed, members=SimpleNamespace(ranks_left=[]))
     hooks = SimpleNamespace(what_failed=lambda: "rank 1 failed")
@@ -50,3 +50,20 @@ def test_another_host_ends_the_job_before_this_one_has_come_to_its_pause(host):
 def test_the_failure_of_this_host_ends_the_job(host):
     hears(host, "end 0 3 127.0.0.2 rank 1 failed")
     assert (host.others_end(), host.others_status(), host.run.told) == (True, 0, [])
+
+
+def test_the_host_of_rank_0_has_counted_the_restarts_of_all_hosts(host):
+    hears(host, "again 0 3 127.0.0.2 rank 1 failed")
+    hears(host, "restart 1 2")
+    assert (host.in_vain(), host.others_end(), host.why_not_ready()) == (2, False, "")
+    host.again(1)
+    assert host.in_vain() == 0
+
+
+def test_another_restart_would_not_help_any_host(host):
+    hears(host, "again 0 3 127.0.0.2 rank 1 failed")
+    hears(host, "over 0 2 no step further after 2 restarts")
+    hears(host, "over 0 3 again")
+    assert (host.in_vain(), host.others_end()) == (2, True)
+    assert host.why_not_ready() == "no step further after 2 restarts"
+    assert host.run.told == ["no step further after 2 restarts; the job ends"]

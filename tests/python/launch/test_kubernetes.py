@@ -13,7 +13,9 @@ import yaml
 from needs import needs
 
 from hccl_tools.common import version
+from tools.launch import monitored
 from tools.launch.engines import ports
+from tools.launch.pods import pod_wait
 from tools.launch.pods.pod_watch import MOVED
 
 ROOT = documents.ROOT
@@ -141,6 +143,18 @@ def test_a_pod_has_time_memory_and_devices(way, role):
     volumes = {volume["name"]: volume for volume in spec["volumes"]}
     assert set(mounts.values()) == set(volumes)
     assert volumes[mounts["/dev/shm"]]["emptyDir"]["medium"] == "Memory"
+
+
+@pytest.mark.parametrize(("way", "role"), [pod for pod in PODS if pod[1] != "Scheduler"])
+def test_a_pod_is_asked_whether_its_job_moves(way, role):
+    only = container(way, role)
+    ports_of = {each["name"]: each["containerPort"] for each in only["ports"]}
+    place = only["args"][only["args"].index("--metrics") + 1]
+    assert monitored.address(place) == ("", ports_of["metrics"])
+    for probe in ("startupProbe", "livenessProbe"):
+        assert only[probe]["httpGet"] == {"path": "/healthz", "port": "metrics"}
+    starts = only["startupProbe"]
+    assert starts["periodSeconds"] * starts["failureThreshold"] > pod_wait.WAIT  # in which nobody answers
 
 
 def test_exit_codes_decide_between_a_restart_and_the_end():

@@ -7,7 +7,8 @@ import good_tables
 import pytest
 from launching import request
 
-from hccl_tools.machine import host
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.machine import host, root_info
 from hccl_tools.table import rank_table
 from tools.launch.tables import launch_table, table_fit
 
@@ -86,3 +87,23 @@ def test_a_named_table_is_taken_by_any_address_of_its_server_or_by_none(world, t
 def test_a_table_that_lies_about_is_not_taken_where_nothing_says_whose_it_is(world, table, faults):
     (world / "t.json").write_text(rank_table.dump(table(2, edits={"/server_list/0/server_id": "job-1"})))
     assert "is for server job-1" in table_fit.examine("t.json", [0, 1], None).faults[0]
+
+
+# ---- a 950 host -----------------------------------------------------------------------------------------
+
+
+def test_on_a_950_the_table_is_made_of_the_hosts_own_description(world, monkeypatch):
+    (world / "root.json").write_text(json.dumps(good_tables.host_of_950()))
+    monkeypatch.setattr(root_info, "DEFAULT", str(world / "root.json"))
+    wanted = request(generation="950").replace(chip="950")
+    found = launch_table.choose(wanted, [4, 5], "/run")
+    assert (found.path, found.ranks) == ("/run/hccl_2p_45.json", [(0, 4), (1, 5)])
+    table = json.loads(found.text)
+    assert [rank["device_id"] for rank in table["rank_list"]] == [4, 5]
+    assert found.setup[2:] == ("--devices", "4,5", "--generation", "950", "--output", found.path)
+    assert found.remarks == (f"rank table: built for devices 4,5, networks from {world}/root.json",)
+    with pytest.raises(Refusal, match="no rank table could be built: .* does not describe device 9"):
+        launch_table.choose(wanted, [9], "/run")
+    (world / "root.json").unlink()
+    with pytest.raises(Refusal, match="no rank table could be built: .* cannot be read"):
+        launch_table.choose(wanted, [4], "/run")

@@ -148,7 +148,7 @@ def test_what_a_script_starts_anyway_may_be_typed():
 
 
 def test_options_of_msrun_that_need_nothing_are_said():
-    found = command("run_msrun.sh", "--worker_log_name w_{ip} --rank_table_file t.json train.py")
+    found = command("run_slurm.sh", "--worker_log_name w_{ip} --rank_table_file t.json train.py")
     assert found.notes == (
         "note: --worker_log_name is not needed: the log of each rank is rank_N.log in the run's folder",
         "note: --rank_table_file is not needed: the ranks find each other without a rank table",

@@ -10,12 +10,13 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import programs
+from hccl_tools.machine import addresses, programs
+from hccl_tools.table import address
 from tools.launch import plan
 from tools.launch.engines import facts, msrun, open_mpi, placement, ports, slurm
 from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
-from tools.launch.hosts import all_servers
+from tools.launch.hosts import all_servers, network
 
 
 @pytest.mark.parametrize(
@@ -215,6 +216,15 @@ def test_slurms_kill_wait_is_a_number_of_seconds(monkeypatch, line, seconds):
     assert slurm.facts("n0") == ("127.0.0.1", seconds)
 
 
+def test_a_node_of_slurm_may_have_an_address_of_ipv6(monkeypatch):
+    answers = {
+        "node": SimpleNamespace(stdout="NodeAddr=[fd00::9] NodeHostName=n0"),
+        "config": SimpleNamespace(stdout=""),
+    }
+    monkeypatch.setattr(slurm.programs, "ask_all", lambda *_: answers)
+    assert slurm.facts("n0")[0] == "fd00::9"
+
+
 @pytest.mark.parametrize(("text", "number"), [("123", 123), ("0123", 123)])
 def test_slurms_number_of_the_job(monkeypatch, text, number):
     monkeypatch.setenv("SLURM_JOB_ID", text)
@@ -273,3 +283,62 @@ def test_mpirun_numbers_ranks_in_the_order_of_the_table(version, others, order):
 def test_more_names_than_a_command_line_holds_are_refused():
     with pytest.raises(Refusal, match="the rank table with 10.0.0.0; type the command there"):
         all_servers.host_order(servers(1, 1 << 15), ["10.0.0.0"], "4.1.4")
+
+
+# ---- IPv6 --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("10.0.0.1", "10.0.0.1"), ("::1", "::1"), ("[fd00::7]", "fd00::7"), ("FD00:0::7", "fd00::7")],
+)
+def test_an_address_of_ipv6_is_taken_with_and_without_brackets(name, found):
+    assert network.address_of(name, "the host") == found
+
+
+def test_a_name_has_its_ipv4_address_before_that_of_ipv6(monkeypatch):
+    known = {"both": {socket.AF_INET: "10.0.0.1", socket.AF_INET6: "fd00::1"}, "new": {socket.AF_INET6: "fd00::1"}}
+
+    def look_up(name, port, kind, *_):
+        if kind not in known[name]:
+            raise socket.gaierror(-5, "No address")
+        return [(kind, 1, 6, "", (known[name][kind], 0))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    assert [network.address_of(name, name) for name in known] == ["10.0.0.1", "fd00::1"]
+    assert addresses.of(known) == {"both": "10.0.0.1", "new": "fd00::1"}
+
+
+@pytest.mark.parametrize("name", ["fe80::1", "[fe80::1]", "febf::2"])
+def test_an_address_of_one_link_is_refused_as_another_host_would_not_reach_it(name):
+    with pytest.raises(Refusal, match="is an address of one link only; give an address that all hosts reach"):
+        network.address_of(name, "--master_addr")
+
+
+def test_this_hosts_address_towards_a_host_of_ipv6_is_of_ipv6():
+    assert network.own_address_towards(["::1"]) == "::1"
+
+
+def test_a_port_is_looked_at_where_the_scheduler_will_listen():
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as server:
+        port = server.getsockname()[1]
+        assert ports.fault(port, "::1") == "Address already in use"
+    assert ports.fault(port, "::1") is None
+
+
+def test_msrun_takes_addresses_of_ipv6():
+    place = msrun.place(request(engine="msrun", worker_num=2, master_addr="[::1]", device_target="CPU"))
+    assert place.cluster.scheduler_host == "::1" and place.engine.has_scheduler
+    words = {"worker_num": 4, "local_worker_num": 2, "node_rank": 1}
+    with pytest.raises(Refusal, match="--master_addr ::1 is reached from this host only"):
+        msrun.place(request(engine="msrun", master_addr="::1", **words))
+    far = msrun.place(request(engine="msrun", master_addr="2001:db8::1", dry_run="1", **words))
+    assert (far.meeting.address, far.engine.has_scheduler) == ("2001:db8::1", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "loopback", "link"),
+    [("127.0.0.1", True, False), ("::1", True, False), ("0:0::1", True, False), ("fe80::1", False, True), ("a", 0, 0)],
+)
+def test_what_only_one_host_or_link_reaches(text, loopback, link):
+    assert (address.is_loopback(text), address.is_of_one_link(text)) == (loopback, link)

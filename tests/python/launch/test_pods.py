@@ -4,13 +4,15 @@ import json
 import os
 import random
 import socket
+from types import SimpleNamespace
 
+import good_tables
 import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
-from tools.launch.pods import pod_checks, pod_job, pod_table, pod_watch
+from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table, pod_watch
 from tools.launch.pods.pod_job import Fact, PodJob
 from tools.launch.pods.pod_table import Initializing, NotReady
 from tools.launch.pods.pod_wait import Patience
@@ -371,6 +373,27 @@ def test_a_pod_of_a_table_without_addresses_is_found_by_its_number():
         own(content, job())
     with pytest.raises(NotReady, match="has the ranks of 2 pods, and MS_NODE_RANK is 2"):
         own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=2)))
+    with pytest.raises(NotReady, match="has the ranks of 1 pod, and MS_NODE_RANK is 1"):
+        own(rank_list(0, 1, 2, 3), job().replace(node=Fact(source="MS_NODE_RANK", value=1)))
+
+
+def test_pods_that_share_a_node_are_told_by_how_many_there_are():
+    content = rank_list(0, 1, 2, 3)
+    two = job().replace(pods=Fact(source="VC_WORKER_HOSTS", value=2))
+    assert pod_table.ranks_of_each(content, two) == 2
+    assert pod_table.ranks_of_each(content, two.replace(pods=Fact(source="VC_WORKER_HOSTS", value=3))) is None
+    assert pod_table.ranks_of_each(content, job(local=4)) == 4
+    assert pod_table.ranks_of_each(content, job()) is None
+
+
+def test_the_ranks_of_a_table_are_those_of_the_job(world):
+    (world / "hccl.json").write_text(json.dumps(good_tables.host_of_950(0, 4)))
+    with pytest.raises(NotReady, match="hccl.json has 4 ranks, all says 8; it is the table of another job"):
+        pod_table.take("hccl.json", job(world=8, local=4), False, "950")
+    found = pod_table.take("hccl.json", job(world=4, local=4), False, "950")
+    assert (found.own, found.servers[0].ranks) == (0, [(0, 0), (1, 1), (2, 2), (3, 3)])
+    with pytest.raises(NotReady, match="hccl.json gives this pod devices 0-3, the environment devices 4-7"):
+        pod_table.take("hccl.json", job(world=4, local=4, devices=(4, 5, 6, 7)), True, "950")
 
 
 @pytest.mark.parametrize(
@@ -393,3 +416,21 @@ def test_a_table_that_is_half_there_is_waited_for(world, data):
     (world / "hccl.json").write_bytes(data)
     with pytest.raises(NotReady):
         pod_table.read("hccl.json")
+
+
+def test_the_scheduler_of_pods_may_have_an_address_of_ipv6(monkeypatch):
+    for text in ("fd00::7", "[fd00::7]"):
+        monkeypatch.setenv("MS_SCHED_HOST", text)
+        found = pod_job.read(pod_request(worker_num="16", local_worker_num="8", node_rank="1"))
+        patience = SimpleNamespace(until_ready=lambda look, _: look())
+        assert pod_scheduler.resolved(found, patience) == "fd00::7"
+    monkeypatch.setenv("MS_SCHED_HOST", "fd00::7:8118:1::2")
+    with pytest.raises(Refusal, match="is neither the name nor the address of a host"):
+        pod_job.read(pod_request(worker_num="16", local_worker_num="8", node_rank="1"))
+
+
+def test_a_pod_listens_at_its_own_address_of_ipv4_before_that_of_ipv6():
+    own = {"POD_IP": "::1", "XDL_IP": "127.0.0.1", "HOST_IP": "2001:db8::9"}
+    assert pod_scheduler.own_address(job(own)) == "127.0.0.1"
+    assert pod_scheduler.own_address(job({"POD_IP": "::1", "HOST_IP": "2001:db8::9"})) == "::1"
+    assert pod_scheduler.own_address(job({"HOST_IP": "2001:db8::9"})) is None

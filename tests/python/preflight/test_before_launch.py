@@ -4,6 +4,7 @@ import json
 import sys
 from types import SimpleNamespace
 
+import json_pages
 import jsonschema
 import pytest
 from healthy_hosts import HEALTHY
@@ -15,6 +16,7 @@ from hccl_tools.hosts.ask import Answer
 from tools.diagnosis.bundle.masking import Masker
 from tools.features.last_good_hosts import LastGoodHosts
 from tools.launch.engines.facts import Cluster, LocalFacts, MpirunFacts, OpenMpi
+from tools.launch.engines.hccl_ports import HcclPorts
 from tools.launch.planned import Checked
 from tools.preflight import before_launch, kept
 from tools.run_page import sections
@@ -44,7 +46,7 @@ def hosts(monkeypatch, world):
     return found
 
 
-def plan(world, *names, engine="mpirun", facts=None, **request):
+def plan(world, *names, engine="mpirun", facts=None, hccl=None, **request):
     asked = {
         "script": "run_mpirun_1.sh",
         "engine": engine,
@@ -66,6 +68,10 @@ def plan(world, *names, engine="mpirun", facts=None, **request):
         spares=[],
         engine=facts or MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=len(names)),
         cluster=Cluster(scheduler_port=8118),
+        hccl=hccl,
+        ranks=[(0, 0), (1, 1)],
+        sizes=[1] * max(1, len(names)),
+        agreement=None,
         trainer=[sys.executable, "-u", "train.py"],
     )
 
@@ -86,6 +92,14 @@ def test_hosts_are_reached_as_this_open_mpi_reaches_them(hosts, world, monkeypat
     monkeypatch.setenv("PRTE_MCA_plm_ssh_agent", "ssh5")
     before_launch.look(plan(world, "n1", "n2", facts=MpirunFacts(mpi=OpenMpi(version=version), ranks=2)))
     assert hosts.agent[0] == agent
+
+
+def test_hosts_are_asked_about_the_ports_that_the_job_has(hosts, world):
+    (world / "train.py").write_text("")
+    before_launch.look(plan(world, "n1", "n2", hccl=HcclPorts(ranges=[(61024, 61055)], origin="chosen")))
+    assert {question["hccl"] for question in hosts.questions.values()} == {61024}
+    before_launch.look(plan(world, "n1", "n2", hccl=HcclPorts(ranges=[], origin="user")))
+    assert {question["hccl"] for question in hosts.questions.values()} == {60000}
 
 
 def test_ranks_on_processors_need_no_devices(hosts, world):
@@ -118,6 +132,7 @@ def test_what_does_not_stop_it_is_told_and_kept_in_the_form_of_the_schema(hosts,
         jsonschema.validate(told, {"$defs": schema["$defs"], "$ref": "#/$defs/preflight"})
     assert again.told["changed"]["facts"] == [f"n1: MTU 1400 instead of {HEALTHY['mtu']}"]
     assert f"({found.told['made']}): n1: MTU 1400 instead of " in again.changed
+    json_pages.check("preflight in launch.json", found.told, again.told)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +141,8 @@ def test_what_does_not_stop_it_is_told_and_kept_in_the_form_of_the_schema(hosts,
         (["n1"], {}, "with one host there is nothing to compare"),
         ([], {"engine": "local", "facts": LocalFacts()}, "with one host there is nothing to compare"),
         ([], {"engine": "msrun", "node_rank": 1}, "asks no other one"),
-        ([], {"engine": "local", "placement": "pod"}, "asks no other one"),
+        ([], {"engine": "local", "placement": "server"}, "asks no other one"),
+        ([], {"engine": "local", "placement": "pod"}, "with one host there is nothing to compare"),
     ],
 )
 def test_a_launcher_of_one_host_asks_nobody_and_says_so(hosts, world, names, words, said):

@@ -9,7 +9,7 @@ from hccl_tools.common import project
 from hccl_tools.hosts import one_step, pieces
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import slurm
-from tools.preflight import by_srun, main
+from tools.preflight import by_srun
 
 # srun: every process gets the same stdin, which stays open; lines of 1,024 bytes come out whole, longer ones in parts
 SRUN = """
@@ -31,8 +31,8 @@ for at in range(7):  # the lines of all nodes, in another order
 ANSWERS = """
 import sys
 sys.path.insert(0, {root!r})
-from hccl_tools.hosts import ask
-sys.exit(ask.answer(lambda name, asked, tell: {{"name": name, "asked": asked, "long": asked["seed"] * 3000}}))
+from hccl_tools.hosts import answering
+sys.exit(answering.answer(lambda name, asked, tell: {{"name": name, "asked": asked, "long": asked["seed"] * 3000}}))
 """
 
 
@@ -111,18 +111,3 @@ def test_a_node_that_slurm_has_lost_is_not_asked_and_silence_has_its_reason(monk
         "n3: no answer; Slurm says: down, power",
         "n2: no answer by srun: srun: error: n2: task 1: Killed (exit 1); try: srun --overlap -w n2 true",
     ]
-
-
-def test_in_a_pod_of_a_job_the_command_says_what_it_cannot_do(in_process, world, monkeypatch):
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setenv("VC_TASK_INDEX", "1")
-    status, out, error = in_process(main.main)
-    assert status == 2 and not out
-    assert "one pod of a job" in error and "preflight.sh -H " in error
-
-
-def test_a_trial_in_an_allocation_needs_hosts_that_ssh_reaches(in_process, world, monkeypatch):
-    monkeypatch.setenv("SLURM_JOB_ID", "7")
-    monkeypatch.setattr(by_srun.programs, "on_path", lambda name: True)
-    status, out, error = in_process(main.main, "--trial")
-    assert (status, out) == (2, "") and "name the nodes with -H or --hostfile" in error

@@ -2,8 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 
+import pytest
+
+from hccl_tools.common import project
 from tools.preflight import collecting
 from tools.preflight.collecting import Collector
 
@@ -49,6 +54,38 @@ def test_one_that_raises_one_that_dies_and_one_that_hangs_cost_only_their_own_fa
     }
 
 
+@pytest.fixture
+def forks(monkeypatch):
+    """A list that gets an item for each child."""
+    made, fork = [], os.fork
+
+    def counted():
+        made.append(1)
+        return fork()
+
+    monkeypatch.setattr(os, "fork", counted)
+    return made
+
+
+def test_one_child_serves_all_that_take_no_time_and_what_takes_long_has_its_own(forks):
+    many = {f"c{at}": Collector(lambda at=at: {"pid": os.getpid(), f"x{at}": os.getpid()}, 60) for at in range(12)}
+    found, failed = collecting.run({**many, "long": Collector(lambda: {"long": os.getpid()}, 60, alone=True)})
+    assert len(forks) == 2 and failed == {}
+    assert len({found[f"x{at}"] for at in range(12)}) == 1 and found["long"] != found["x0"]
+
+
+def test_after_one_that_hangs_those_behind_it_run_and_none_twice(forks):
+    collectors = {
+        "before": Collector(lambda: {"before": os.getpid()}, 60),
+        "hangs": Collector(hang, 0.01),
+        "b": Collector(lambda: {"b": os.getpid()}, 60),
+        "c": Collector(lambda: {"c": os.getpid()}, 60),
+    }
+    found, failed = collecting.run(collectors)
+    assert failed == {"hangs": "no answer within 0.01 s"}
+    assert sorted(found) == ["b", "before", "c"] and len(set(found.values())) == len(forks) == 3
+
+
 def test_what_a_collector_prints_does_not_reach_the_answer(capfd):
     def prints():
         os.write(1, b"noise")
@@ -85,3 +122,10 @@ def children():
             continue
         found |= {int(name)} if int(parent) == os.getpid() else set()
     return found
+
+
+def test_the_program_that_every_host_runs_imports_little():
+    text = f"import sys; sys.path.insert(0, {project.ROOT!r}); import tools.preflight.probe; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", text], capture_output=True, text=True, check=True)
+    slow = {"argparse", "email", "importlib.metadata", "logging", "pathlib", "subprocess", "threading", "typing"}
+    assert slow.intersection(done.stdout.split()) == set()

@@ -244,3 +244,9 @@ def test_1024_hosts_are_compared_and_the_page_stays_short():
     assert len(page) < 20_000
     assert "node1: NPUs that a process holds: 0: python (pid 1); node3: " in page
     assert "506 hosts more differ, too" in page
+
+
+def test_one_processor_is_not_called_several():
+    said = answers(4, {2: {"cpus": 1, "cpu_limit": 1.0}})
+    texts = [group.text for each in compare.compare(said) for group in each.groups]
+    assert texts == ["1 processor", "the time of 1 processor by the control group"]

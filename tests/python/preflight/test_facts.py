@@ -9,7 +9,19 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
-from tools.preflight.facts import clock, disk, environment, files, limits, network, npus, software, system, table
+from tools.preflight.facts import (
+    clock,
+    disk,
+    distributions,
+    environment,
+    files,
+    limits,
+    network,
+    npus,
+    software,
+    system,
+    table,
+)
 from tools.preflight.question import Place, Question
 
 
@@ -238,3 +250,72 @@ def test_limits_clock_and_machine_are_numbers_that_can_be_compared(tmp_path):
     assert found["memory"] >= found["memory_free"] > 0 and found["cpus"] > 0
     assert len(found["time_zone"]) == 5 and isinstance(found["clock_kept"], bool)
     assert found["open_files"] is None or found["open_files"] > 0
+
+
+# ---- packages ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A function: writes metadata into a folder; returns the version that is found for a name."""
+
+    def write(name, text):
+        path = tmp_path / "site" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    write("PyYAML-6.0.1.dist-info/METADATA", "Metadata-Version: 2.1\nName: PyYAML\nVersion: 6.0.1\n\nVersion: 9\n")
+    write("opencv_python-4.9.0.dist-info/METADATA", "Name: opencv-python\nVersion: 4.9.0\n")
+    write("opencv_python-4.9.0.dist-info/top_level.txt", "cv2\n")
+    write("old_one-1.2-py3.9.egg-info", "Name: old-one\nVersion: 1.2\n")
+    write("easy-3.0-py3.9.egg/EGG-INFO/PKG-INFO", "Name: easy\nVersion: 3.0\n")
+    write("nameless-1.0.dist-info/METADATA", "Summary: x\n")
+    write("mindspore-2.5.0.dist-info/RECORD", "")  # what an old installation left
+    site = str(tmp_path / "site")
+    found = distributions.Distributions(["/no/such/folder", site, f"{site}/easy-3.0-py3.9.egg"])
+    return write, found
+
+
+@pytest.mark.parametrize(
+    ("name", "version"),
+    [
+        ("pyyaml", ("PyYAML", "6.0.1")),
+        ("opencv-python", ("opencv-python", "4.9.0")),
+        ("Old.One", ("old-one", "1.2")),
+        ("easy", ("easy", "3.0")),
+        ("nameless", ("nameless", "")),
+        ("mindspore", None),
+        ("cv2", None),
+        ("../x", None),
+    ],
+)
+def test_a_distribution_is_found_by_its_metadata_and_leftovers_without_any_are_none(installed, name, version):
+    assert installed[1].find(name) == version
+
+
+def test_a_module_has_the_distribution_that_names_it(installed):
+    assert installed[1].owners(["cv2", "numpy"]) == {"cv2": ("opencv-python", "4.9.0")}
+
+
+def test_what_is_left_of_an_old_version_does_not_hide_the_new_one(installed, tmp_path):
+    installed[0]("mindspore-2.6.0.dist-info/METADATA", "Name: mindspore\nVersion: 2.6.0\n")
+    assert distributions.Distributions([str(tmp_path / "site")]).find("mindspore") == ("mindspore", "2.6.0")
+
+
+def test_a_folder_without_code_is_no_module(tmp_path, monkeypatch):
+    for folder in ("left_over/__pycache__", "left_over/lib", "name_space/part"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "left_over" / "__pycache__" / "x.cpython-311.pyc").write_text("")
+    (tmp_path / "left_over" / "lib" / "kernel.json").write_text("")
+    (tmp_path / "name_space" / "part" / "x.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = software.collect(asked(tmp_path, modules=["left_over", "name_space"]))
+    assert found["package:left_over"] is None and found["package:name_space"] == software.WITHOUT_VERSION
+
+
+def test_this_environment_has_the_versions_that_pip_says(tmp_path):
+    from importlib import metadata
+
+    found = distributions.Distributions()
+    for distribution in metadata.distributions():
+        assert found.find(distribution.metadata["Name"])[1] == metadata.version(distribution.metadata["Name"])

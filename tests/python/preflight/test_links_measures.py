@@ -110,6 +110,15 @@ def test_a_host_with_slow_transfers_is_not_named_again_for_a_round_trip_that_wai
     assert [(found.hosts, found.peers) for found in both.judged()] == [(("node2",), ())]
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_host_that_sends_slowly_is_found_on_busy_hosts(seed):
+    chance = random.Random(seed)
+    # as 16 hosts on two busy processors measured it: 256 KiB at 20 Mbit/s take 0.1 s, the others what the load leaves
+    took = {False: lambda: chance.uniform(0.002, 0.06), True: lambda: chance.uniform(0.1, 0.2)}
+    (found,) = net(16, took=lambda source, _: took[source == "node2"]()).judged()
+    assert (found.hosts, found.peers) == (("node2",), ())
+
+
 def test_a_single_slow_link_is_named_by_its_two_hosts():
     (found,) = net(16, rtt=lambda *ends: 0.05 if set(ends) == {"node3", "node4"} else 0.0002).judged()
     assert found.line().startswith("node3: to node4: a round trip takes 50 ms, on most links 0.2 ms; ")
@@ -155,6 +164,26 @@ def test_big_messages_that_arrive_late_slow_the_job_down():
     (found,) = net(8, big=lambda *ends: "crawls" if "node2" in ends else None).judged()
     assert (found.level, found.key, found.hosts) == ("slows", "slow", ("node2",))
     assert "256 KiB take longer than 1 s" in found.text
+
+
+@pytest.mark.parametrize("other", ["mute", "timeout", "reset", "black hole"])
+def test_connections_of_a_host_that_crawls_are_slow_however_they_fail_and_no_firewall_is_blamed(other):
+    def fails(source, target):
+        return ("crawls" if source < target else other) if "node2" in (source, target) else None
+
+    (found,) = net(8, fault=lambda source, target, port: fails(source, target), big=fails).judged()
+    assert (found.level, found.key, found.hosts) == ("slows", "slow", ("node2",))
+    assert "is slow: 256 KiB take longer than 1 s" in found.text and "tc qdisc" in found.remedy
+
+
+def test_a_firewall_beside_a_link_that_crawls_is_named_all_the_same():
+    def fails(source, target, port):
+        return {("node2", "node3"): "crawls", ("node4", "node5"): "timeout"}.get((source, target))
+
+    found = net(8, fault=fails).judged()
+    assert [(each.level, each.hosts, each.peers) for each in found if each.key == "link"] == [
+        ("blocks", ("node4",), ("node5",))
+    ]
 
 
 def interface(*sources):

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 
+import good_tables
 import jsonschema
 import pytest
 from healthy_hosts import HEALTHY
@@ -111,13 +112,13 @@ def test_a_trial_adds_to_the_findings_and_its_document_fits_the_schema(check, ho
     monkeypatch.setattr(trial, "run", run)
     monkeypatch.setattr("hccl_tools.machine.programs.on_path", lambda name: name == "mpirun")
     status, out, err = check("-H", "a:2,me@b", "--trial", "--json", "--data", "d", "--ssh", "ssh -F x")
-    assert status == 78 and "the trial starts 3 ranks on 2 hosts: " in err
+    assert status == 78 and "the trial starts 10 ranks on 2 hosts: " in err
     told = json.loads(out)
     with open(project.path("schemas", "preflight.schema.json"), encoding="utf-8") as file:
         jsonschema.validate(told, json.load(file))
     assert told["differences"][0]["fact"] == "trial:failed" and told["trial"]["figures"][1]["peer"] == "c"
-    assert (dict(made[0].logins), made[0].slots) == ({"a": "a", "b": "me@b"}, {"a": 2, "b": 1})
-    assert (made[0].ssh, os.path.basename(made[0].data), made[0].target) == ("ssh -F x", "d", "CPU")
+    assert (dict(made[0].logins), made[0].slots) == ({"a": "a", "b": "me@b"}, {"a": 2, "b": 8})
+    assert (made[0].ssh, os.path.basename(made[0].data), made[0].target) == ("ssh -F x", "d", "Ascend")
     hosts.silent["b"] = "no answer"
     assert check("-H", "a,b", "--trial")[0] == 78 and len(made) == 1
 
@@ -129,6 +130,21 @@ def test_a_rank_table_alone_names_the_hosts_and_asks_each_about_its_part(check, 
     second = hosts.questions["10.0.0.2"]
     assert second["first"] == "10.0.0.1" and second["place"]["names"] == ["10.0.0.2"]
     assert list(second["place"]["devices"]) == ["0", "1"] and second["table"][0] == str(world / "t.json")
+
+
+def test_a_table_of_version_2_0_needs_the_hosts_of_its_ranks(check, hosts, world):
+    (world / "t.json").write_text(json.dumps(good_tables.hosts_of_950(0, 1, size=2)))
+    status, out, err = check("t.json")
+    assert (status, out, hosts.questions) == (78, "", {})
+    assert "which does not say on which hosts its ranks are; name them in the order of the ranks: -H node1:8" in err
+    status, _, err = check("-H", "10.0.0.1:2,10.0.0.2:1", "t.json")
+    assert status == 78 and "-H: t.json has 4 ranks, the hosts have room for 3" in err and not hosts.questions
+    assert check("-H", "10.0.0.1:2,10.0.0.2:2", "t.json")[0] == 0
+    second = hosts.questions["10.0.0.2"]
+    assert second["first"] == "10.0.0.1"
+    assert second["place"] == {"names": ["10.0.0.2"], "devices": {"0": None, "1": None}}
+    (world / "t.json").write_text(json.dumps({**good_tables.hosts_of_950(0, 1, size=2), "rank_count": 5}))
+    assert "[count-mismatch]" in check("-H", "10.0.0.1:2,10.0.0.2:2", "t.json")[2]
 
 
 def test_hosts_that_the_table_does_not_have_stop_the_job(check, hosts, table, world):

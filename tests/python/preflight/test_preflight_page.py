@@ -13,9 +13,12 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import ask
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import addresses
-from tools.preflight import compare, main, page
+from tools.diagnosis.bundle.masking import Masker
+from tools.preflight import compare, main, page, page_trial
+from tools.preflight.trial.search import Fault, Outcome
 from tools.preflight.words import Found
 from tools.run_page import saving
+from tools.run_page.markup import Writer
 
 
 def html_of(found):
@@ -73,7 +76,7 @@ def test_a_host_has_the_state_of_its_worst_finding():
 
 
 def test_hosts_that_are_alike_in_all_that_differs_are_one_column():
-    part = section(html_of(example_checks.differing()), "differences")
+    part = section(html_of(example_checks.differing()), "unlike")
     assert texts(part, "th") == ["means", "node[3,7-9]", "node21", "node5", "node20", "the other 56 hosts"]
     first = texts(part, "tr")[1]
     assert first.split("RC1") == ["stops the jobCANN 8.1.", *["CANN 8.2."] * 4, ""]
@@ -81,9 +84,7 @@ def test_hosts_that_are_alike_in_all_that_differs_are_one_column():
 
 def test_more_columns_than_fit_are_counted():
     said = answers(30, {n: {"kernel": f"6.{n}"} for n in range(12)})
-    part = section(
-        html_of(Found(hosts=names(30), differences=compare.compare(said), facts=facts_of(said))), "differences"
-    )
+    part = section(html_of(Found(hosts=names(30), differences=compare.compare(said), facts=facts_of(said))), "unlike")
     assert len(texts(part, "th")) == 7 and "7 hosts differ in other ways" in part
 
 
@@ -112,6 +113,75 @@ def test_too_many_findings_are_counted():
     found = compare.compare(said) * 100
     part = section(html_of(Found(hosts=names(3), differences=found, facts=facts_of(said))), "blocks")
     assert part.count("<li>") <= 201
+
+
+# ---- a trial -------------------------------------------------------------------------------------------------------
+
+
+def rows_of(html):
+    """The rows of the table of times that are not folded; of each the texts of its cells."""
+    table = section(html, "trial").partition("<tbody>")[2].partition("</tbody>")[0]
+    return [[re.sub(r"<[^>]*>", " ", cell).split() for cell in row.split("</td>")] for row in table.split("</tr>")]
+
+
+def test_what_hosts_took_is_a_table_with_those_that_fail_and_are_slow_first():
+    html = html_of(example_checks.tried())
+    assert texts(section(html, "trial"), "p")[0] == "248 ranks on 31 hosts passed; 9 jobs in 132 s"
+    heads = texts(section(html, "trial"), "th")[:8]
+    assert heads[0] == "host" and heads[4:7] == [
+        "AllReduce of 16 MiB",
+        "AllReduce of 4 MiB with one other host",
+        "matmul",
+    ]
+    failed, middle, slow, device, *others, _ = rows_of(html)
+    assert failed[0] == ["✕", "node12", "fails"] and middle[0] == ["the", "middle", "of", "all"]
+    assert slow[0] == ["!", "node5", "slow"] and slow[5] == ["24.1", "ms", "9.3", "times", "the", "usual"]
+    assert device[0] == ["!", "node7", "slow"] and device[6] == ["4.28", "ms", "2.4", "times", "the", "usual"]
+    assert len(others) == 4 and all(len(cells[0]) == 1 for cells in others)
+    assert "The other 25 hosts, none of them slow" in texts(section(html, "trial"), "summary")
+
+
+def test_a_slow_neighbour_makes_no_host_look_slow():
+    found = page_trial.times(example_checks.tried().trial)
+    assert found["node5"]["pair"] > 0.02 and found["node4"]["pair"] < 0.003 and found["node6"]["pair"] < 0.003
+    assert found["node7"]["matmul"] > 0.004 > found["node8"]["matmul"]
+
+
+def test_how_a_host_was_found_and_how_to_do_without_it_is_said():
+    part = section(html_of(example_checks.tried()), "trial")
+    assert "<b>node12</b> found by halving; paired with node0, which passes without it, it fails again" in part
+    assert "kubectl cordon node12 node5" in part and "mc-consumer-publicfault" in part
+    result = example_checks.tried().trial
+    found = result.found.replace(
+        faults=[
+            Fault(hosts=("a", "b"), outcome=Outcome(passed=False)),
+            Fault(hosts=("c",), outcome=Outcome(passed=False)),
+        ],
+        unknown=["d", "e"],
+    )
+    part = page_trial.html_of(result.replace(found=found), page.shown(), Writer(Masker({})))
+    assert "<b>a, b</b> found by halving: each of them passes, and together they fail" in part
+    assert "<b>c</b> found by halving: it fails alone" in part and "<b>d, e</b> more may fail here" in part
+
+
+def test_a_trial_without_a_job_that_passed_has_no_table_and_none_is_no_part_of_the_page():
+    part = section(html_of(example_checks.all_fail()), "trial")
+    assert texts(part, "p") == ["no job on all hosts passed; 7 jobs in 44 s"] and "<table" not in part
+    assert 'id="trial"' not in html_of(example_checks.differing())
+
+
+def test_what_a_trial_has_found_is_no_fact_that_differs_and_marks_its_hosts():
+    found = example_checks.tried()
+    assert 'id="unlike"' not in html_of(found)
+    assert [page.states(found)[f"node{n}"] for n in (12, 5, 7, 0)] == ["failed", "slow", "slow", "good"]
+
+
+def test_what_ranks_of_a_trial_say_is_text_and_of_many_hosts_the_page_stays_small():
+    assert "<b>HcclCommInitRootInfo" not in html_of(example_checks.tried())
+    html = html_of(example_checks.tried(1024))
+    assert (
+        html.count('class="host-name"') == 257 and "767 hosts more; --json has all." in html and len(html) < 1_000_000
+    )
 
 
 # ---- as a file -----------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import excluded
 from tools.preflight import document, words
 from tools.preflight.trial import advice, command, jobs, judge, lines, program, report, search, trial
+from tools.preflight.trial import setting as settings
 from tools.preflight.trial.judge import Figure
 from tools.preflight.trial.search import Outcome
 
@@ -55,8 +56,8 @@ def test_any_other_line_is_not(text):
 
 
 def setting(tmp_path, **more):
-    base = {"target": "CPU", "number": NUMBER, "folder": str(tmp_path)}
-    return jobs.Setting(**{**base, "logins": {"a": "me@a", "b": "b"}, "slots": {"a": 1, "b": 1}, **more})
+    base = {"starter": settings.MPIRUN, "target": "CPU", "number": NUMBER, "folder": str(tmp_path)}
+    return settings.Setting(**{**base, "logins": {"a": "me@a", "b": "b"}, "slots": {"a": 1, "b": 1}, **more})
 
 
 @pytest.fixture
@@ -151,20 +152,60 @@ def test_a_launch_that_is_refused_ends_the_trial_with_its_words_and_later_is_a_f
 
 def test_this_host_alone_is_launched_without_mpirun(launched, tmp_path):
     launched.status = 1
-    jobs.Jobs(setting(tmp_path, logins={}, slots={"a": 4})).run(["a"])
-    jobs.Jobs(setting(tmp_path / "2", logins={}, slots={"a": 2}, devices="4,5")).run(["a"])
+    here = {"starter": settings.HERE, "logins": {}}
+    jobs.Jobs(setting(tmp_path, **here, slots={"a": 4})).run(["a"])
+    jobs.Jobs(setting(tmp_path / "2", **here, slots={"a": 2}, devices="4,5")).run(["a"])
     first, second = launched.commands
     assert first[1].endswith("launch.sh") and first[first.index("-n") + 1] == "4" and "-n" not in second
     assert second[second.index("--devices") + 1] == "4,5"
+
+
+def test_in_an_allocation_srun_starts_as_many_ranks_on_each_node_that_is_not_left_out(launched, tmp_path):
+    launched.status = 1
+    of_slurm = setting(tmp_path, starter=settings.SRUN, logins={}, slots=dict.fromkeys(["n1", "n2", "n3"], 4))
+    trials = jobs.Jobs(of_slurm)
+    for hosts in (["n1", "n2", "n3"], ["n2"]):
+        trials.run(hosts)
+    whole, one = launched.commands
+    assert whole[1].endswith("run_slurm.sh") and "--exclude" not in whole and "-n" not in whole
+    assert whole[whole.index("--ntasks_per_node") + 1] == "4"
+    assert one[one.index("--exclude") + 1] == "n1,n3"
+
+
+@pytest.mark.parametrize(
+    ("variables", "devices", "ranks", "target"),
+    [
+        ({}, [None, None], 1, "CPU"),
+        ({"SLURM_TASKS_PER_NODE": "2(x2)"}, [None, None], 2, "CPU"),
+        ({"SLURM_TASKS_PER_NODE": "2,1"}, [None, None], 1, "CPU"),
+        ({"SLURM_TASKS_PER_NODE": "1(x2)"}, ["0-7", "0-6"], 7, "Ascend"),
+        ({"SLURM_NTASKS_PER_NODE": "4"}, ["0-7", "0-7"], 4, "Ascend"),
+        ({"SLURM_TASKS_PER_NODE": "3(x2)"}, ["0-7", "\x1b"], 3, "CPU"),
+    ],
+)
+def test_a_node_has_the_ranks_of_the_allocation_or_one_for_each_npu(
+    variables, devices, ranks, target, tmp_path, monkeypatch
+):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    facts = {f"n{at}": {"devices": each} for at, each in enumerate(devices)}
+    wanted = command.Wanted(hosts=list(facts), logins={}, slots={}, log_dir=str(tmp_path), slurm=True)
+    chosen = command.setting(wanted, facts)
+    assert (chosen.starter, chosen.slots, chosen.target) == (settings.SRUN, dict.fromkeys(facts, ranks), target)
 
 
 def test_a_launch_has_our_environment_but_for_what_belongs_to_other_launches(tmp_path, monkeypatch):
     monkeypatch.setenv("MSLAUNCH_OPTIONS", "--exclude 3")
     monkeypatch.setenv("RANK_TABLE_FILE", "/t.json")
     monkeypatch.setenv("MINE", "a b")
-    command_ = ["bash", "-c", 'echo "${MSLAUNCH_OPTIONS-}/${RANK_TABLE_FILE-}/$MINE"; echo why >&2; exit 5']
+    monkeypatch.setenv("PYTHONPATH", "near:/far")
+    monkeypatch.chdir(tmp_path)
+    names = "${MSLAUNCH_OPTIONS-}/${RANK_TABLE_FILE-}/$MINE/$PYTHONPATH/$PWD"
+    command_ = ["bash", "-c", f'echo "{names}"; echo why >&2; exit 5']
     assert jobs.wait(command_, str(tmp_path), 60) == 5
-    assert (tmp_path / "stdout.txt").read_text() == "//a b\n" and (tmp_path / "stderr.txt").read_text() == "why\n"
+    assert (tmp_path / "stdout.txt").read_text() == f"//a b/{tmp_path}/near:/far//\n" and (
+        tmp_path / "stderr.txt"
+    ).read_text() == "why\n"
 
 
 def test_the_advice_is_what_excludes_and_quotes():
@@ -179,6 +220,14 @@ def test_the_advice_is_what_excludes_and_quotes():
     assert shlex.split(texts["slurm"])[2] == "nodename=node[1-2]" and len(shlex.split(texts["slurm"])) == 5
     assert texts["kubernetes"] == "kubectl cordon node1 node2"
     assert advice.of([], {}, {}, 0) == []
+
+
+def test_slurm_gets_its_nodes_whole_and_no_other_system_a_word(tmp_path):
+    found = {each.kind: each.text for each in advice.for_slurm(["n1", "n2", "n4"])}
+    assert found["exclude"] == "--exclude n1,n2,n4" and list(found) == ["exclude", "sbatch", "slurm"]
+    assert shlex.split(found["sbatch"]) == ["--exclude=n[1-2,4]"]
+    assert shlex.split(found["slurm"])[:4] == ["scontrol", "update", "nodename=n[1-2,4]", "state=drain"]
+    assert advice.for_slurm([]) == []
 
 
 def test_the_config_map_has_the_form_of_the_manual():
@@ -275,12 +324,22 @@ def test_hosts_without_mpirun_and_a_folder_that_cannot_be_made_are_refused(tmp_p
     (tmp_path / "file").write_text("")
     wanted = command.Wanted(hosts=["a"], logins={}, slots={"a": 3}, log_dir=str(tmp_path / "file"))
     with pytest.raises(Refusal, match="log_dir") as _:
-        command.setting(wanted, "CPU")
+        command.setting(wanted, {})
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(Refusal, match="mpirun"):
-        command.setting(wanted.replace(logins={"a": "a"}), "CPU")
-    chosen = command.setting(wanted.replace(log_dir=str(tmp_path / "logs"), slots={}), "CPU")
+        command.setting(wanted.replace(logins={"a": "a"}), {})
+    chosen = command.setting(wanted.replace(log_dir=str(tmp_path / "logs"), slots={}), {})
     assert chosen.slots == {"a": 2} and os.path.isdir(chosen.folder)
+
+
+def test_the_program_works_in_a_folder_of_its_own_and_repeats_its_measures_at_the_end(tmp_path, monkeypatch, capsys):
+    (tmp_path / "data").write_bytes(b"x")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(program, "_join", lambda target, device: 1)
+    monkeypatch.setattr(program, "_multiply", lambda teller: open("written", "w").close())
+    assert program.main(["--trial", NUMBER, "--target", "CPU", "--data", f"{tmp_path}/data"]) == 0
+    told = [json.loads(text)["measure"] for text in capsys.readouterr().out.splitlines()]
+    assert told == ["join", "read", "end"] * 2 and os.listdir(tmp_path) == ["data"]
 
 
 def test_the_files_of_the_data_are_read_in_one_order_and_no_further(tmp_path, monkeypatch, capsys):

@@ -12,7 +12,7 @@ from tools.pages import modules_page
 ROOT = documents.ROOT
 SOURCE = documents.read("docs/architecture.md")
 # What a run makes, and files of the user's.
-MADE = ("launch.json", "train.log", "report.html", "logs/*", "/*")
+MADE = ("launch.json", "request.json", "train.log", "report.html", "logs/*", "/*")
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,19 @@ def test_every_file_and_folder_that_the_page_names_exists(files):
     paths = [path for path in paths if not any(fnmatch.fnmatch(path, pattern) for pattern in MADE)]
     assert len(paths) > 40
     assert [path for path in paths if not exists(path, files)] == []
+
+
+def test_every_function_that_guards_a_border_exists():
+    table = re.findall(r"(?m)^\|[^|]+\|[^|]+\|([^|]+)\|", documents.read("docs/borders.md"))
+    functions = {name for cell in table for name in re.findall(r"`(\w+)\.(\w+)`", cell)}
+    assert len(functions) > 25
+    code = {}
+    for path in [*(ROOT / "tools").rglob("*.py"), *(ROOT / "hccl_tools").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        for name in [path.stem, *re.findall(r"(?m)^class (\w+)", text)]:
+            code[name] = code.get(name, "") + text
+    functions -= {("shlex", "quote"), ("host_check", "py")}  # Python's own, and a file
+    assert [name for name in functions if f"def {name[1]}(" not in code.get(name[0], "")] == []
 
 
 def test_what_is_written_by_hand_is_read_in_ten_minutes():

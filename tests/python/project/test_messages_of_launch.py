@@ -73,7 +73,7 @@ def test_a_host_that_does_not_come_is_named_in_chinese(monkeypatch):
     texts = {entry.msgid: entry.msgstr for entry in catalogue}
     monkeypatch.setattr(language, "_catalogue", lambda: type("Chinese", (), {"gettext": staticmethod(texts.get)}))
     told = []
-    attempts = Attempts(["10.0.0.1", "10.0.0.2"], 1, 0, told.append)
+    attempts = Attempts(["10.0.0.1", "10.0.0.2"], 1, 100, 0, told.append)
     attempts.ready(0, 0)
     attempts.check_time()
     assert told == [["end", 0, NOT_STARTED, "10.0.0.2", "0 秒后仍未就绪（10.0.0.2：2 台主机中的 1 台）"]]

@@ -121,6 +121,7 @@ def test_an_option_that_scripts_have_too_means_the_same_there(monkeypatch, name)
     assert {
         "devices",
         "log_dir",
+        "pod_wait",
         "hostfile",
         "generation",
         "json",

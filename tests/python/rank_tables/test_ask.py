@@ -14,7 +14,7 @@ import pytest
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
-from hccl_tools.hosts import ask, cards_collect, elsewhere, ssh, together
+from hccl_tools.hosts import answering, ask, cards_collect, elsewhere, ssh, together
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table import rank_table
@@ -105,9 +105,9 @@ def test_hosts_are_in_the_order_of_the_file_whichever_answers_first(monkeypatch)
     empty = {"lines": [], "version": elsewhere.own().words()}
 
     def backwards(hosts, call, seconds, news):
-        sent = {name: ask._unpacked(call(name).sent) for name in hosts}
+        sent = {name: answering.unpacked(call(name).sent) for name in hosts}
         ends = {
-            name: Ended(0, ask.frame({**empty, "content": name}, sent[name]["nonce"]).decode(), "")
+            name: Ended(0, answering.frame({**empty, "content": name}, sent[name]["nonce"]).decode(), "")
             for name in reversed(list(hosts))
         }
         return {name: ends[name] for name in hosts}
@@ -276,7 +276,7 @@ def sixteen():
 
 
 def framed(whole):
-    return ask.frame({"content": whole.content, "lines": whole.lines}, NONCE)
+    return answering.frame({"content": whole.content, "lines": whole.lines}, NONCE)
 
 
 def test_a_frame_comes_back_whatever_is_around_it():
@@ -286,7 +286,7 @@ def test_a_frame_comes_back_whatever_is_around_it():
 
 
 def test_a_frame_of_another_run_is_not_ours():
-    assert ask.unframed(ask.frame({"content": sixteen(), "lines": []}, "f" * 16), NONCE, "10.0.0.1") is None
+    assert ask.unframed(answering.frame({"content": sixteen(), "lines": []}, "f" * 16), NONCE, "10.0.0.1") is None
 
 
 def test_no_damaged_frame_is_taken_for_a_table():
@@ -323,12 +323,12 @@ def versions(monkeypatch, **words):
     """The lines of ask.ask about hosts that answer with these words in the place of their version."""
 
     def run(hosts, call, seconds, news):
-        nonce = ask._unpacked(call("n1").sent)["nonce"]
+        nonce = answering.unpacked(call("n1").sent)["nonce"]
         frames = {
             name: {"content": name, "lines": [], **({} if version is None else {"version": version})}
             for name, version in words.items()
         }
-        return {name: Ended(0, ask.frame(frame, nonce).decode(), "") for name, frame in frames.items()}
+        return {name: Ended(0, answering.frame(frame, nonce).decode(), "") for name, frame in frames.items()}
 
     monkeypatch.setattr(together, "run", run)
     answers, lines = ask.ask(asker(dict.fromkeys(words, "x")), ["hccl_tools.py"], lambda _name: None)
@@ -356,7 +356,7 @@ def test_a_host_does_nothing_for_an_asker_of_another_version(root, version):
     program = root / "hccl_tools" / "commands" / "place_table.py"
     words = [sys.executable, str(program), "--answer"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdin.write(ask.packed(asked) + b"\n")
+        process.stdin.write(answering.packed(asked) + b"\n")
         process.stdin.flush()
         said = process.stdout.read()  # its stdin ends after that: then it would end by SIGTERM
     assert ask.unframed(said, NONCE, "n1") == answer("n1").replace(version=elsewhere.own().words())

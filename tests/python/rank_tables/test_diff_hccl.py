@@ -212,14 +212,8 @@ def test_another_format_is_a_difference_and_what_it_cannot_say_is_named(compared
     ]
 
 
-def test_tables_without_servers_are_compared_by_rank(differences, table):
-    a = good_tables.rank_list()
-    edits = {"/rank_list/1/level_list/0/rank_addr_list/0/addr": "10.1.1.1", "/rank_list/0/device_id": 5}
-    found = differences(a, good_tables.edited(good_tables.rank_list(), edits))
-    assert found[0] == 'rank 0: device_id: "0" -> "5"'
-    assert found[1].startswith("rank 1: level_list: [{") and len(found) == 2
-    found = differences(a, table(3))
-    assert found == [
+def test_a_table_without_servers_and_another_one_are_compared_by_rank(differences, table):
+    assert differences(good_tables.rank_list(), table(3)) == [
         "format: version 2.0 (Ascend 950) -> version 1.0",
         "added: rank 2",
         'ranks 0,1: device_port: "16666" -> missing for the first, and 1 more',
@@ -306,6 +300,7 @@ def test_json_has_the_same_with_ranges_of_numbers(compared, table):
             "server": "10.0.0.1",
             "key": "device_ip",
             "devices": "0",
+            "ranks": "0",
             "values": [{"a": "192.168.100.1", "b": "10.1.1.1"}],
         },
     ]
@@ -321,6 +316,11 @@ def test_every_kind_of_json_fits_the_schema(compared, table):
         (table(2), table(2, edits={"/server_list/0/device/1/device_id": "7", "/x": [1, 2]})),
         (without(table(2, 2), 0), table(2, 2)),
         (good_tables.rank_list(), table(2)),
+        (good_tables.hosts_of_950(0, 1), good_tables.hosts_of_950(2, 0)),
+        (
+            good_tables.hosts_of_950(0),
+            good_tables.hosts_of_950(0, edits={"/rank_list/1/level_list/1/rank_addr_list/0/addr": "10.9.9.9"}),
+        ),
     ]
     for a, b in pairs:
         found = document_of(compared, a, b)
@@ -365,8 +365,8 @@ def test_a_table_whose_ranks_are_not_clear_is_exit_2(compared, table, edits, cod
 
 def test_what_is_no_table_is_exit_2(world, in_process, table):
     (world / "a.json").write_text(json.dumps(table(1)))
-    (world / "hosts").write_text("10.0.0.1 slots=1\n")
-    for name, said in (("hosts", "hosts: "), ("none.json", "none.json cannot be read: ")):
+    (world / "hosts").write_text("10.0.0.1:x slots=1\n")
+    for name, said in (("hosts", "hosts:1: "), ("none.json", "none.json cannot be read: ")):
         status, out, err = in_process(diff.main, "a.json", name)
         assert (status, out) == (2, "") and said in err
     assert in_process(diff.main, "-", "-")[0] == 2

@@ -198,8 +198,8 @@ def test_what_is_no_rank_table_is_refused(junk):
 
 def test_versions_whose_servers_are_no_plain_list_are_refused(monkeypatch):
     monkeypatch.setattr(verdict, "check", lambda table, generation=None: [])
-    (line,) = refusal({"version": "2.0", "rank_list": []}, {**A})
-    assert line == 'a.json: a table of version "2.0"; only tables of version 1.0 and of version 1.2 can be merged'
+    (line,) = refusal({"version": "1.1", "node_list": []}, {**A})
+    assert line == 'a.json: a table of version "1.1"; only tables of versions 1.0, 1.2 and 2.0 can be merged'
 
 
 def test_a_warning_does_not_keep_a_table_out(monkeypatch):

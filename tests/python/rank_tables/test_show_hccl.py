@@ -2,6 +2,7 @@ import json
 import sys
 import xml.etree.ElementTree as ElementTree
 
+import good_tables
 import json_pages
 import pytest
 
@@ -139,7 +140,7 @@ def test_a_bad_table_is_shown_and_that_it_is_bad_is_said(show):
 def test_a_file_without_servers_is_exit_1(show, junk):
     status, out, err = show(junk, "--svg")
     assert (status, out) == (1, "")
-    assert "t.json has no servers; " in err
+    assert "t.json has no ranks that can be shown; see `python " in err
 
 
 def test_a_file_that_is_not_json_is_exit_1_and_one_that_is_not_there_exit_2(show, in_process):
@@ -244,7 +245,8 @@ def test_json_has_every_device(show):
     assert in_pod["server_list"][0]["devices"][0]["super_device_id"] == 167772160
     status, out, err = show({**cluster(1), "status": "x"}, "--json")
     assert (status, len(json.loads(out)["warnings"])) == (0, 1) and err.startswith("show_hccl.py: t.json: 1 problem")
-    json_pages.check("show_hccl.py", shown, in_pod, json.loads(out))
+    ranks = json.loads(show(good_tables.rank_list(), "--json")[1])
+    json_pages.check("show_hccl.py", shown, in_pod, json.loads(out), ranks)
 
 
 @pytest.mark.parametrize("words", [["--format", "svg"], ["--format=svg"], ["--json", "--format", "svg"]])

@@ -100,6 +100,7 @@ def test_training_ends_after_epochs_without_an_improvement(capsys):
     state = types.SimpleNamespace(cur_epoch_num=0, stopped=False)
     state.original_args = lambda: state
     state.request_stop = lambda: setattr(state, "stopped", True)
+    state.get_stop_requested = lambda: state.stopped
     played = types.SimpleNamespace(report=lambda place: {"accuracy": next(values)})
     callback = measuring.Evaluate(played, {"patience": 2, "min_delta": 0.01})
     while not state.stopped:
@@ -108,6 +109,8 @@ def test_training_ends_after_epochs_without_an_improvement(capsys):
     assert state.cur_epoch_num == 4
     said = "epoch: 4, early_stop ends the training: no improvement on the 60.00% of epoch 2\n"
     assert capsys.readouterr().out == said
+    callback.on_train_epoch_end(state)  # somebody has asked the job to end, and waits: nothing is measured
+    assert next(values) == 0.7
 
 
 # ---- LMDB --------------------------------------------------------------------------------------------

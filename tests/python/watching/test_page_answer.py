@@ -51,6 +51,16 @@ def states(name, above):
 
 # ---- why an attempt ended --------------------------------------------------------------------------------------------
 
+SAVED = {"seconds": 0.8, "epoch": 3, "step": 5, "saved": [0, 1], "not_saved": []}
+
+
+def test_a_run_that_was_asked_to_end_says_how_to_go_on(run):
+    page = document.of_runs([run({**END, "exit": 143, "stopped_by": "SIGTERM", "asked": SAVED})])
+    assert "Asked to end (SIGTERM) at step 5 of epoch 3, saved" in page
+    assert "he same command with --resume=" in page
+    page = document.of_runs([run({**END, "exit": 143, "stopped_by": "SIGTERM", "asked": {**SAVED, "not_saved": [1]}})])
+    assert "--resume=" not in page
+
 
 def test_each_attempt_says_why_it_ended(tmp_path):
     (data,) = states("restarted", tmp_path)
@@ -65,6 +75,9 @@ def test_each_attempt_says_why_it_ended(tmp_path):
     [
         ({"stopped_by": "SIGTERM", "exit": 143}, "the launcher got SIGTERM, and stopped the ranks"),
         ({"stopped_by": "timeout", "exit": 124}, "the time limit of --timeout was reached"),
+        ({"stopped_by": "stop_before", "exit": 124}, "the time of --stop_before was reached"),
+        ({"stopped_by": "SIGUSR1", "asked": SAVED}, "asked to end (SIGUSR1) at step 5 of epoch 3, saved"),
+        ({"stopped_by": "SIGUSR1", "asked": {**SAVED, "saved": []}}, "the launcher got SIGUSR1, and stopped the ranks"),
         ({"stopped_by": "hang", "exit": 124}, "the job hung: no rank wrote to its log, and no stack is known"),
         ({"stopped_by": "node7", "exit": 1}, "node7 ended the job"),
         ({"lost_host": "node7", "exit": 1}, "the host node7 was lost"),

@@ -19,6 +19,7 @@ PLAN = {
     "ranks": [{"rank": rank, "device": rank, "log": f"rank_{rank}.log"} for rank in range(2)],
 }
 END = {"ended": "2026-01-31T13:02:03Z", "exit": 0, "first_failure": None, "stopped_by": None, "members": {}}
+SAVED = {"seconds": 0.8, "epoch": 3, "step": 5, "saved": [0, 1], "not_saved": []}
 LOG = "epoch: 1 step: 2, loss is 0.25\nepoch: 1, accuracy on held-out data: 97.21%\n"
 
 
@@ -82,6 +83,7 @@ def test_json_has_all_fields_and_no_nan(add, said):
         **{"folder": "logs/ascend2p-20260101T120000Z-4194999", "script": "ascend2p.sh", "target": "CPU", "ranks": 2},
         **{"program": "configs/a.yaml", "hosts": 1, "started": "2026-01-31T12:00:00Z", "seconds": 3723, "exit": 0},
         **{"state": "ended", "restarts": 0, "cause": None, "progress": run["progress"]},
+        "attempts": [],
     }
 
 
@@ -91,6 +93,12 @@ def test_json_has_all_fields_and_no_nan(add, said):
         ({"first_failure": "1"}, "rank 1 failed first"),
         ({"first_failure": "scheduler"}, "scheduler failed first"),
         ({"stopped_by": "timeout"}, "stopped by timeout"),
+        ({"stopped_by": "SIGTERM", "asked": SAVED}, "asked to end (SIGTERM) at step 5 of epoch 3, saved"),
+        ({"stopped_by": "SIGTERM", "asked": {**SAVED, "step": None}}, "asked to end (SIGTERM); all ranks ended with 0"),
+        ({"stopped_by": "x", "asked": {**SAVED, "not_saved": [1, 3]}}, "asked to end (x); ranks 1,3 did not save"),
+        ({"stopped_by": "x", "asked": {**SAVED, "saved": []}}, "stopped by x"),
+        ({"stopped_by": "x", "asked": {**SAVED, "saved": "all", "epoch": [], "step": -1}}, "stopped by x"),
+        ({"stopped_by": "x", "asked": [1]}, "stopped by x"),
         ({"lost_host": "n1", "first_failure": "1"}, "the host n1 was lost"),
         ({"diagnosis": {"exception": {"type": "ValueError", "message": "no"}, "matches": []}}, "ValueError: no"),
         ({"diagnosis": {"root": {"sentence": "rank 9 never came"}, "matches": [{"cause": "x"}]}}, "rank 9 never came"),
@@ -99,6 +107,23 @@ def test_json_has_all_fields_and_no_nan(add, said):
 )
 def test_the_cause_is_the_best_that_is_known(add, outcome, cause):
     assert listing.read(str(add(1, {**END, "exit": 1, **outcome})), []).cause == cause
+
+
+def test_a_restarted_run_says_how_far_each_attempt_came_and_how_many_were_in_vain(add, said):
+    first = {**END, "exit": 1, "first_failure": "1", "progress": {"steps": 5, "reached": 5, "counted": False}}
+    second = {**first, "progress": {"steps": 0, "counted": True, "error": "ValueError: no"}}
+    add(1, {**second, "attempts": [first, second]})
+    assert said()[1].splitlines()[1].endswith("  rank 1 failed first; 2 restarts, 2 in vain")
+    (run,) = json.loads(said("--json")[1])
+    one = {"steps": 0, "reached": None, "counted": True, "cause": "ValueError: no"}
+    assert run["attempts"] == [{"steps": 5, "reached": 5, "counted": False, "cause": "rank 1 failed first"}, one, one]
+
+
+@pytest.mark.parametrize("odd", [7, [], {"steps": "x", "counted": 1, "reached": True, "error": []}])
+def test_what_others_write_as_progress_is_no_traceback(add, said, odd):
+    add(1, {**END, "progress": odd})
+    (run,) = json.loads(said("--json")[1])
+    assert all(value is None for one in run["attempts"] for value in one.values())
 
 
 def test_a_program_without_a_config_has_its_name(add):
@@ -197,7 +222,7 @@ def test_without_a_terminal_nothing_is_removed_without_yes(add, said, monkeypatc
 
 
 def test_json_of_runs_and_of_those_that_could_go(add, said):
-    add(1)
+    add(1, {**END, "progress": {"steps": 2, "reached": 2, "counted": False}})
     status, out, err = said("--json")
     json_pages.check("runs.py", json.loads(out))
     assert (status, err, json.loads(out)[0]["progress"]["loss"]) == (0, "", 0.25)

@@ -36,6 +36,8 @@ def choices(takes: str) -> list[str]:
     if text.startswith("{"):
         return text.strip("{}").split(",")
     parts = text.split("|")
+    if parts[0] == "True":  # a map is not offered
+        return parts[:2]
     return [] if len(parts) == 1 or any(part in _KINDS or part in _RUNS for part in parts) else parts
 
 

@@ -11,8 +11,8 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
-from hccl_tools.common.words import count, named
-from tools.launch.devices import core_shares, device_locks
+from hccl_tools.common.words import clauses, count, named
+from tools.launch.devices import binding_maps, core_shares, device_locks, topology
 from tools.launch.devices.core_shares import CORE, NUMA
 
 TYPE_CHECKING = False
@@ -25,16 +25,25 @@ if TYPE_CHECKING:
 class Binding(Record):
     mode: str  # CORE or NUMA
     target: str  # "Ascend", "GPU" or "CPU"
-    cores: dict[int, list[int]]  # {rank: its cores}, for the ranks of this host
+    cores: dict[int, list[int]]  # {rank: its cores}, for the ranks of this host; none: it is not bound to cores
+    memory: dict[int, list[int]] = {}  # {rank: the NUMA nodes of its memory}
+    scheduler: list[int] = []  # the cores of MindSpore's scheduler; none: it is not bound
+    exports: dict[str, str] = {}  # variables of all ranks
 
     def word(self) -> str:
-        """The binding as tools/rank/places.py reads it: ``core CPU 0=0,1 1=2,3``."""
-        pairs = [f"{rank}={','.join(map(str, cores))}" for rank, cores in self.cores.items()]
+        """The binding as tools/rank/beginning.py reads it: ``core CPU 0=0,1 1=2,3@0``, with the nodes of the memory."""
+        pairs = [f"{rank}={','.join(map(str, cores))}{self._at(rank)}" for rank, cores in self.cores.items()]
+        if self.scheduler:
+            pairs.append(f"scheduler={','.join(map(str, self.scheduler))}")
         return " ".join([self.mode, self.target, *pairs])
+
+    def _at(self, rank: int) -> str:
+        nodes = self.memory.get(rank, [])
+        return f"@{','.join(map(str, nodes))}" if nodes else ""
 
     def own(self) -> set[int]:
         """The cores that no other job may have."""
-        return self.all() if self.mode == CORE else set()
+        return self.all().union(self.scheduler) if self.mode == CORE else set()
 
     def all(self) -> set[int]:
         return set().union(*self.cores.values())
@@ -42,6 +51,8 @@ class Binding(Record):
 
 def plan(request: Request, placed: Placement) -> Binding:
     """The Binding of the ranks on this host, with cores that no other job has.  Raises Refusal."""
+    if binding_maps.is_map(request.bind_core) or binding_maps.is_map(request.bind_numa):
+        return _by_maps(request, placed)
     if request.bind_core and request.bind_numa:
         raise Refusal(
             USAGE,
@@ -61,6 +72,38 @@ def plan(request: Request, placed: Placement) -> Binding:
         raise _too_few(mode, request.device_target, len(ranks), allowed, others)
     cores = {rank: share for (rank, _), share in zip(ranks, shares)}
     return Binding(mode=mode, target=request.device_target, cores=cores)
+
+
+def _by_maps(request: Request, placed: Placement) -> Binding:
+    """The Binding that the user has written, for the devices of this host.  Raises Refusal."""
+    for name, value in (("bind_core", request.bind_core), ("bind_numa", request.bind_numa)):
+        if value == binding_maps.FLAG:
+            text = tr("--{option}: the other option has a map, so this one needs one, too", option=name)
+            raise Refusal(USAGE, text)
+    ranks = _here(placed)
+    if len(ranks) < len(placed.ranks):
+        text = tr("a map of --bind_core or --bind_numa is for the devices of one host, and the ranks are on several")
+        raise Refusal(USAGE, clauses(text, tr("without a map each host binds its own ranks")))
+    maps = binding_maps.read(request.bind_core, request.bind_numa)
+    what = "--bind_core" if maps.cores else "--bind_numa"
+    allowed = os.sched_getaffinity(0)
+    binding_maps.check_cores(what, maps, allowed, [device for _, device in ranks])
+    cores = {rank: [c for c in maps.cores_of(device, topology.cores_of_node) if c in allowed] for rank, device in ranks}
+    mode = CORE if maps.cores else NUMA
+    found = Binding(
+        mode=mode,
+        target=request.device_target,
+        cores=cores,
+        memory={rank: maps.memory[device] for rank, device in ranks if device in maps.memory},
+        scheduler=maps.cores_of(-1, topology.cores_of_node),
+        exports=maps.exports,
+    )
+    others = [holder for holder in _others(request, {d for _, d in ranks}) if found.own() & set(holder.cores)]
+    if others:
+        words = ", ".join(device_locks.core_words(holder) for holder in others)
+        remedy = tr("wait until a job has ended, or write other cores")
+        raise Refusal(REFUSED, f"{what}: {clauses(words, remedy)}")
+    return found
 
 
 def _here(placed: Placement) -> list[tuple[int, int]]:

@@ -1,6 +1,6 @@
 """Records which job of this host has which devices, so that a second launch on a device is refused.
 
-With --bind_core a job also has cores of its own, see binding.py.
+With --bind_core a job also has cores of its own, see binding.py; on NPUs it has ports, see hccl_ports.py.
 
 A job holds flock(2) on a file of its own, which names the job and its devices.  The launcher opens that file and its
 ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file that nobody holds
@@ -27,14 +27,16 @@ from tools.launch.devices.lock_folders import LockFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
+
+    from tools.launch.engines.hccl_ports import Ranges
 
 IDLE, ASKS, HAS = "i", "a", "h"  # a job has no devices, asks for its devices, has them
 STATE_AT = len('{"state": "')
 PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless somebody stops it
 LAST_TIME = 253402300799  # of the year 9999
-MOST_DEVICES, MOST_CORES, MOST_PROCESSES = 1 << 16, 1 << 16, 1 << 22
+MOST_DEVICES, MOST_CORES, MOST_PROCESSES, MOST_PORT = 1 << 16, 1 << 16, 1 << 22, 65535
 
 
 class Holder(Record):
@@ -46,9 +48,29 @@ class Holder(Record):
     job: str  # its run folder
     devices: list[int]  # sorted
     cores: list[int]  # sorted; that no other job may have
+    ports: Ranges = []  # at which its ranks may listen for HCCL
     pid: int  # its launcher
     namespace: int  # in which the launcher has this number
     since: int
+
+
+class Wanted(Record):
+    """What a job asks for."""
+
+    devices: set[int]
+    cores: set[int]
+    ports: Ranges
+
+    def meets(self, holder: Holder) -> bool:
+        """Whether the other job has some of it."""
+        return bool(
+            self.devices & set(holder.devices) or self.cores & set(holder.cores) or meet(self.ports, holder.ports)
+        )
+
+
+def meet(ours: Sequence[tuple[int, int]], theirs: Sequence[tuple[int, int]]) -> bool:
+    """Whether two lists of ranges, (first, last) of each, have a number in common."""
+    return any(one[0] <= other[1] and other[0] <= one[1] for one in ours for other in theirs)
 
 
 def held() -> list[Holder]:
@@ -65,22 +87,29 @@ def asked(path: str = "") -> list[Holder]:
 
 
 def take(
-    descriptor: int | None, path: str, job: str, pid: int, devices: list[int], cores: set[int] | None = None
+    descriptor: int | None,
+    path: str,
+    job: str,
+    pid: int,
+    devices: list[int],
+    cores: set[int] | None = None,
+    ports: Ranges | None = None,
 ) -> list[Holder]:
-    """Takes `devices` and `cores` for `job`, whose launcher is process `pid`.
+    """Takes `devices`, `cores` and `ports` for `job`, whose launcher is process `pid`.
 
-    Returns the Holders that have some of them already; an empty list: the job has the devices and cores now.
+    Returns the Holders that have some of them already; an empty list: the job has all of them now.
     descriptor: of the job's file at `path`, which the launcher has made and keeps open; None: it could not.
     Raises OSError where there can be no locks, and Refusal if the file is not there any more.
     """
     if descriptor is None:
         raise lock_folders.why_none(path)
     _lock(descriptor, path)
-    _write(descriptor, job, pid, devices, cores or set())
+    wanted = Wanted(devices=set(devices), cores=cores or set(), ports=ports or [])
+    _write(descriptor, job, pid, wanted)
     latest = time.monotonic() + PATIENCE
     while True:
         _set_state(descriptor, ASKS)
-        others = _others(descriptor, set(devices), cores or set())
+        others = _others(descriptor, wanted)
         if not others:
             _set_state(descriptor, HAS)
             return []
@@ -130,11 +159,12 @@ def _lock(descriptor: int, path: str) -> None:
     lock_folders.check_mine(descriptor, path)
 
 
-def _write(descriptor: int, job: str, pid: int, devices: list[int], cores: set[int]) -> None:
+def _write(descriptor: int, job: str, pid: int, wanted: Wanted) -> None:
     """Writes what others may know of the job, which has no devices yet."""
     if os.fstat(descriptor).st_size:
         _set_state(descriptor, IDLE)  # while the rest changes
-    entry = {"state": IDLE, "job": job, "devices": sorted(set(devices)), "cores": sorted(cores), "pid": pid}
+    entry: dict[str, Any] = {"state": IDLE, "job": job, "devices": sorted(wanted.devices)}
+    entry.update(cores=sorted(wanted.cores), ports=wanted.ports, pid=pid)
     text = json.dumps({**entry, "namespace": _namespace(), "since": max(0, int(time.time()))}).encode()
     os.ftruncate(descriptor, len(text))
     os.pwrite(descriptor, text, 0)
@@ -145,14 +175,14 @@ def _set_state(descriptor: int, state: str) -> None:
     os.pwrite(descriptor, state.encode(), STATE_AT)
 
 
-def _others(descriptor: int, devices: set[int], cores: set[int]) -> list[Holder]:
-    """The other jobs that have some of the devices or cores, or ask for them.
+def _others(descriptor: int, wanted: Wanted) -> list[Holder]:
+    """The other jobs that have some of what is wanted, or ask for it.
 
     If we cannot see them, we ask for nothing.
     """
     try:
         holders = _holders(os.fstat(descriptor))
-        return [holder for holder in holders if devices & set(holder.devices) or cores & set(holder.cores)]
+        return [holder for holder in holders if wanted.meets(holder)]
     except OSError:
         _set_state(descriptor, IDLE)
         raise
@@ -183,12 +213,18 @@ def _read(file: LockFile) -> Holder | None:
             job=job,
             devices=sorted(_number(device, MOST_DEVICES) for device in entry["devices"]),
             cores=sorted(_number(core, MOST_CORES) for core in entry.get("cores", ())),
+            ports=[_range(pair) for pair in entry.get("ports", ())],
             pid=_number(entry["pid"], MOST_PROCESSES),
             namespace=_number(entry["namespace"], 1 << 64),
             since=_number(entry["since"], LAST_TIME),
         )
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _range(pair: Any) -> tuple[int, int]:
+    first, last = (_number(port, MOST_PORT) for port in pair)
+    return first, last
 
 
 def _number(value: Any, most: int) -> int:

@@ -83,6 +83,8 @@ def usual(request: Request, number: int) -> int:
 
 def device_ids(request: Request, ranks: Sequence[tuple[int, int]]) -> list[int]:
     """DEVICE_ID of the ranks of this host; empty where it is the number of the device.  Raises Refusal."""
+    if request.sim_level is not None:  # nobody uses them
+        return []
     shown = visible.of(request.device_target)
     devices = [device for _, device in ranks]
     if hidden := [device for device in devices if shown.hides(device)]:
@@ -96,13 +98,19 @@ def lockable(request: Request, devices: list[int], hosts: Sequence[str]) -> list
 
     Slurm has given a job its nodes.  From a host that is none of them, two jobs on other nodes must not meet here.
     """
-    away = request.engine == "srun" and os.environ.get("SLURMD_NODENAME") not in hosts
-    return [] if away or not visible.of(request.device_target).certain else devices
+    if request.sim_level is not None:
+        return []
+    return [] if is_away(request, hosts) or not visible.of(request.device_target).certain else devices
+
+
+def is_away(request: Request, hosts: Sequence[str]) -> bool:
+    """Whether Slurm has given the job other nodes than this one, from which it is only started."""
+    return request.engine == "srun" and os.environ.get("SLURMD_NODENAME") not in hosts
 
 
 def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:
     """What to know of the devices of this host's ranks, which have other numbers than one may think."""
-    if request.device_target == "CPU" or placed.hosts or not ranks:
+    if request.device_target == "CPU" or placed.hosts or not ranks or request.sim_level is not None:
         return []
     shown = visible.of(request.device_target)
     lines = visible.without_effect(shown) if request.device_target == "Ascend" and request.placement != "pod" else []

@@ -30,8 +30,17 @@ def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
 
 def nodes(root: str = SYS) -> list[list[int]]:
     """The cores of each NUMA node that has some."""
-    online = _numbers(root, "devices/system/node/online")
-    return [cores for node in online if (cores := _cores_of_node(node, root))]
+    return [cores for node in node_numbers(root) if (cores := cores_of_node(node, root))]
+
+
+def node_numbers(root: str = SYS) -> list[int]:
+    """The numbers of the NUMA nodes that work."""
+    return _numbers(root, "devices/system/node/online")
+
+
+def cores_of_node(node: int, root: str = SYS) -> list[int]:
+    """The cores of the NUMA node of this number."""
+    return _numbers(root, f"devices/system/node/node{node}/cpulist")
 
 
 def online(root: str = SYS) -> list[int]:
@@ -42,7 +51,7 @@ def online(root: str = SYS) -> list[int]:
 def cores_near(address: str, root: str = SYS) -> list[int]:
     """The cores of the NUMA node of the PCI device at `address`; none if it has no node."""
     node = _text(root, f"bus/pci/devices/{address}/numa_node")
-    return _cores_of_node(int(node), root) if node.isdecimal() else []
+    return cores_of_node(int(node), root) if node.isdecimal() else []
 
 
 def parse(text: str) -> list[int]:
@@ -54,10 +63,6 @@ def parse(text: str) -> list[int]:
             return []
         found.update(range(int(first), min(int(last if dash else first), MOST_CORES) + 1))
     return sorted(found)
-
-
-def _cores_of_node(node: int, root: str) -> list[int]:
-    return _numbers(root, f"devices/system/node/node{node}/cpulist")
 
 
 def _numbers(root: str, path: str) -> list[int]:

@@ -73,7 +73,7 @@ class Cluster(Record):
     """Where the ranks of MindSpore's dynamic cluster meet: at its scheduler.  Others may use the address, too."""
 
     is_needed: bool = False  # the ranks form a cluster, also where device target and engine do not ask for one
-    scheduler_host: str = LOOPBACK  # IPv4 address
+    scheduler_host: str = LOOPBACK  # an address, of IPv6 without brackets
     scheduler_port: int = 0  # 0: one that is free on this host
     scheduler_node: str = ""  # the other host or node that it runs on; empty: it runs here
     scheduler_is_shared: bool = False  # it runs here, and ranks that other launchers start need it, too

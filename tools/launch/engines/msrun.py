@@ -5,6 +5,7 @@ from __future__ import annotations
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.machine import host
+from hccl_tools.table.address import is_loopback
 from tools.launch.devices import seen
 from tools.launch.engines import placement, ports
 from tools.launch.engines.facts import Cluster, MsrunFacts
@@ -92,9 +93,9 @@ def count_hosts(world: int, here: int) -> int:
 
 
 def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
-    """(the IPv4 address of the host number 0, whether that is this host).  Raises Refusal."""
-    address = network.ipv4(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
-    if hosts > 1 and address.startswith("127."):
+    """(the address of the host number 0, whether that is this host).  Raises Refusal."""
+    address = network.address_of(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
+    if hosts > 1 and is_loopback(address):
         raise Refusal(
             USAGE,
             tr(

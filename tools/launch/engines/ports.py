@@ -9,16 +9,10 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine.host import LOOPBACK
+from hccl_tools.table.address import family
 
 LEAST, MOST = 1024, 65535  # what a user may name
 SCHEDULER = range(10000, 30000)  # what a launch chooses from: below the kernel's ports for outgoing connections
-HCCL_BASE = 60000  # where HCCL listens, if HCCL_IF_BASE_PORT names nothing else
-_HCCL_RANGE = (1024, 65520)  # what that variable may have, by HCCL's manual
-
-
-def hccl_base() -> int:
-    """The first port of HCCL: that of HCCL_IF_BASE_PORT, where it is one."""
-    return whole_number(os.environ.get("HCCL_IF_BASE_PORT", ""), *_HCCL_RANGE) or HCCL_BASE
 
 
 def named() -> int | None:
@@ -94,7 +88,7 @@ def fault(port: int, address: str = LOOPBACK) -> str | None:
     """Why no server can listen at this port now; None where one can."""
     import _socket  # not at the top: few launches choose a port, and the module socket costs as much as the check
 
-    probe = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    probe = _socket.socket(family(address) or _socket.AF_INET, _socket.SOCK_STREAM)
     try:
         probe.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)  # as the scheduler does
         probe.bind((address, port))

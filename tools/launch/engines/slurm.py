@@ -146,12 +146,12 @@ def allocated_nodes() -> list[str]:
 
 
 def facts(node: str) -> tuple[str, int]:
-    """(the IPv4 address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL)."""
+    """(the address of `node`, as Slurm reaches it; seconds from scancel's SIGTERM to SIGKILL)."""
     questions = {"node": ["scontrol", "show", "node", "--oneliner", node], "config": ["scontrol", "show", "config"]}
     answers = programs.ask_all(questions, 20)
     found = re.search(r"\bNodeAddr=(\S+)", answers["node"].stdout)
     name = found.group(1) if found else node
     kill_wait = re.search(r"^KillWait\s*= *([0-9]+)", answers["config"].stdout, re.MULTILINE)
     seconds = whole_number(kill_wait.group(1), 0, _MOST_KILL_WAIT) if kill_wait else None
-    address = network.ipv4(name, tr("node {node}: its address {name}", node=node, name=one_line(name)))
+    address = network.address_of(name, tr("node {node}: its address {name}", node=node, name=one_line(name)))
     return address, _KILL_WAIT if seconds is None else seconds

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 
-from hccl_tools.build import from_legacy, merging, parts
+from hccl_tools.build import from_legacy, merging, parts, rank_lists
 from hccl_tools.common import project
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
@@ -14,12 +16,13 @@ from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import device_range, rank_table
+from hccl_tools.table.address import family
 from tools.launch import record
 from tools.launch.devices import excluded
 from tools.launch.engines import open_mpi
 from tools.launch.engines.facts import Cluster, MpirunFacts
 from tools.launch.engines.placement import Placement, all_named, comma
-from tools.launch.hosts import host_questions, network, spares, table_servers
+from tools.launch.hosts import host_questions, network, rank_list_servers, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
 from tools.launch.tables import table_fit
@@ -29,6 +32,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.request import Request
 
+_HOSTFILE = "--hostfile"
 WITH_SPARES = "hccl_with_spares.json"  # in the folder of a run: the table of all its hosts, those that stand by, too
 
 
@@ -48,7 +52,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
         marked = [host.login for host in listed if host.spare]
         names = spares.named(request, [name for name, _ in slots], marked)
         if request.rank_table:
-            read = table_servers.read_table(request.rank_table, request.chip)
+            read = table_servers.read_table(request.rank_table, request.chip, slots, _HOSTFILE)
             data, servers = read.data, read.servers
             name = os.path.basename(request.rank_table)
             setup = ["cp", path_word(request.rank_table)]
@@ -65,16 +69,16 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]
             setup += [f"--ssh={request.ssh}"] if request.ssh else []
             setup += ["--hostfile", path_word(path), *options, "--output"]
-            data, servers = rank_table.dump(built).encode("utf-8"), table_servers.servers_of(built)
+            data, servers = rank_table.dump(built).encode("utf-8"), servers_of(built, slots)
             name = merging.file_name(built)
     except hostfile.HostfileError as error:
-        raise Refusal(REFUSED, f"--hostfile {error}") from error
+        raise Refusal(REFUSED, f"{_HOSTFILE} {error}") from error
     except (ask.ClusterError, merging.Refused) as error:
         raise Refusal(REFUSED, *error.lines) from error
     check_hosts(slots, servers)
     if names:
         by_address = {server.address(server.label()): server.name for server in servers}
-        standing_by = [by_address[network.ipv4(name.rpartition("@")[2], one_line(name))] for name in names]
+        standing_by = [by_address[network.address_of(name.rpartition("@")[2], one_line(name))] for name in names]
         return with_part(request, data, servers, standing_by, run_dir)
     written = os.path.join(run_dir, name)
     if request.exclude is not None:  # the hostfile names more hosts
@@ -123,7 +127,10 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
     if not isinstance(kept, dict):
         raise Refusal(REFUSED, tr("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir))))
     whole = str(kept.get("whole") or kept.get("file"))
-    data, servers, _ = table_servers.read_table(whole, request.chip)
+    hosts = None
+    if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others say themselves where their ranks are
+        hosts = [(host.login, host.slots) for host in left(request, hostfile.read(request.hostfile or "").hosts, False)]
+    data, servers, _ = table_servers.read_table(whole, request.chip, hosts, _HOSTFILE)
     folder = os.path.join(run_dir, f"restart_{request.attempt}")
     placement, table = with_part(request, data, servers, names, folder)
     return placement, table.replace(whole=(whole, None))
@@ -140,17 +147,33 @@ def with_part(
     active, standing_by = spares.split(by_name, names, spares.lost(request))
     if not active:
         raise Refusal(REFUSED, spares.none_left())
-    try:
-        part = parts.only(json.loads(data), [server.server_id for _, server in active], request.chip)
-    except merging.Refused as error:
-        raise Refusal(REFUSED, *error.lines) from error
+    part = part_of(json.loads(data), [server for _, server in active], request.chip)
     text = rank_table.dump(part)
     written = os.path.join(folder, merging.file_name(part))
     whole = os.path.join(folder, WITH_SPARES), data.decode("utf-8")
     setup = ("sh", "-c", 'printf %s "$1" >"$2"', "sh", text, written)
-    found = table_servers.servers_of(part)
+    found = servers_of(part, [(server.name, len(server.ranks)) for _, server in active])
     table = shared_table(written, found, text.encode("utf-8"), setup).replace(whole=whole)
     return placed(request, found, dict(standing_by)), table
+
+
+def part_of(whole: JsonObject, servers: list[Server], generation: str | None) -> JsonObject:
+    """The table of these servers alone, whose ranks begin with 0.  Raises Refusal."""
+    if rank_list_servers.is_list(whole):
+        return rank_lists.only(whole, {rank for server in servers for rank, _ in server.ranks})
+    try:
+        return parts.only(whole, [server.server_id for server in servers], generation)
+    except merging.Refused as error:
+        raise Refusal(REFUSED, *error.lines) from error
+
+
+def servers_of(table: JsonObject, hosts: Sequence[rank_list_servers.Slots]) -> list[Server]:
+    """The servers of a good table; those of version 2.0 are these hosts.  Raises Refusal."""
+    if not rank_list_servers.is_list(table):
+        return table_servers.servers_of(table)
+    each = len(rank_lists.in_order(table)) // len(hosts)  # of hosts without slots: all were asked for the same devices
+    counted = [(name, slots or each) for name, slots in hosts]
+    return list(map(Server, rank_list_servers.of(table, counted, tr("the rank table"), _HOSTFILE)))
 
 
 def placed(request: Request, servers: list[Server], standing_by: dict[str, Server]) -> Placement:
@@ -209,7 +232,17 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     if unfit:
         raise Refusal(REFUSED, *unfit)  # mpirun and ssh get these names
     found = addresses.of([*(name for name, _ in slots), *(each.name for each in servers)])
-    hosts = {found[name] or network.ipv4(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots}
+    hosts = {
+        found[name] or network.address_of(name, f"--hostfile: {one_line(name)}"): one_line(name) for name, _ in slots
+    }
+    six = [name for address, name in hosts.items() if family(address) == family("::1")]
+    if six:
+        text = tr(
+            "--hostfile: {names} have addresses of IPv6 only, which mpirun takes in no list", names=", ".join(six)
+        )
+        raise Refusal(
+            REFUSED, clauses(text, tr("give them IPv4, or type the command on each host, with the rank table"))
+        )
     table: dict[str, Server] = {}
     lines = []
     for each in servers:

@@ -113,7 +113,7 @@ def questions(request: Request, version: str | None, prefix: str | None) -> str:
     mpirun = shlex.quote(os.path.join(prefix, "bin", "mpirun")) if prefix else "mpirun"
     python = shlex.quote(trainer_command.python())
     named = request.train_script
-    trainer = shlex.quote(os.path.abspath(named if named and not trainer_command.is_own(named) else os.curdir))
+    trainer = shlex.quote(os.path.abspath(named if named and not trainer_command.is_on_each_host(named) else os.curdir))
     mpi = f"$(command -v {mpirun} >/dev/null && {mpirun} --version 2>/dev/null | head -n 1)"
     return "; ".join(
         [

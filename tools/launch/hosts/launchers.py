@@ -20,7 +20,7 @@ from tools.launch.engines import ports
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
-VERSION = 1  # of what the launchers say to each other
+VERSION = 2  # of what the launchers say to each other
 _OWN_PLACE = "train.resume_from="
 WAIT = 600  # seconds
 
@@ -30,7 +30,7 @@ class Meeting(Record):
 
     hosts: list[str]  # what a message calls them, in the order of their ranks
     number: int  # of this host
-    address: str  # IPv4, of the host of rank 0
+    address: str  # of the host of rank 0
     scheduler_port: int
     job: str  # what is the same on all hosts of this job only, as far as the hosts can know
     always: bool = False  # also without restarts: the first failure ends the ranks of all hosts
@@ -44,11 +44,12 @@ class Agreement(Record):
     launcher: int  # its process id
     hosts: list[str]  # one word for each, in the order of their ranks
     number: int  # of this host
-    address: str  # IPv4, of the host of rank 0, where the launchers meet
+    address: str  # of the host of rank 0, where the launchers meet
     port: int  # where its launcher listens
     job: str  # a digest of what only the hosts of this job have alike
     alike: list[tuple[str, str, str]]  # (what it is, its digest, its words) of what must be the same on every host
-    restarts: int  # --max_restarts: how often the job may start again; 0: the first failure ends it
+    restarts: int  # --max_restarts; 0: the first failure ends the job
+    limit: int  # --restart_limit
     wait: int  # seconds in which all hosts must be ready
     late: int  # the exit code where a host is not ready for the first attempt within `wait`
 
@@ -79,6 +80,7 @@ def agreement(request: Request, meeting: Meeting, commands: list[list[str]], con
         job=_digest(f"{VERSION} {meeting.job}"),
         alike=alike(request, commands, config),
         restarts=request.max_restarts,
+        limit=request.restart_limit,
         wait=wait,
         late=meeting.late,
     )
@@ -86,10 +88,11 @@ def agreement(request: Request, meeting: Meeting, commands: list[list[str]], con
 
 def alike(request: Request, commands: list[list[str]], config: str | None) -> list[tuple[str, str, str]]:
     """(what it is, its digest, its words) of all that must be the same on every host."""
-    restarts, version = str(request.max_restarts), elsewhere.own()
+    restarts, limit, version = str(request.max_restarts), str(request.restart_limit), elsewhere.own()
     found = [
         (tr("the version of this project"), _digest(" ".join(version.words())), version.shown()),
         ("--max_restarts", restarts, restarts),
+        ("--restart_limit", limit, limit),
     ]
     for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
         text = " ".join(map(_portable, command))

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import one_line
+from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import misspelt
+from hccl_tools.table.address import bare, family, is_of_one_link
 
 
 def others(entries: Iterable[str]) -> list[str]:
@@ -17,27 +18,38 @@ def others(entries: Iterable[str]) -> list[str]:
     return [entry for entry in dict.fromkeys(entries) if not host.owns(entry.rpartition("@")[2])]
 
 
-def ipv4(name: str, what: str, remedy: str = "") -> str:
-    """The IPv4 address of `name`, which MindSpore needs.  Raises Refusal: `what` has none, and the `remedy`."""
+def address_of(name: str, what: str, remedy: str = "") -> str:
+    """The address of `name`, without brackets: of IPv4 if it has one, else of IPv6, which MindSpore takes, too.
+
+    Raises Refusal: `what` has none, and the `remedy`.
+    """
     reason: object = None
+    name = bare(name)
     if not misspelt.is_of_numbers(name):
-        try:
-            return str(socket.getaddrinfo(name, None, socket.AF_INET)[0][4][0])
-        except (OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or error
+        for kind in (socket.AF_INET, socket.AF_INET6):
+            try:
+                found = str(socket.getaddrinfo(name, None, kind)[0][4][0])
+            except (OSError, UnicodeError) as error:
+                reason = reason or getattr(error, "strerror", None) or error
+                continue
+            if is_of_one_link(found.partition("%")[0]):
+                text = tr("{what}: {address} is an address of one link only", what=what, address=one_line(found))
+                remedy = tr("give an address that all hosts reach, such as one that begins with fd or 2")
+                raise Refusal(REFUSED, clauses(text, remedy))
+            return found
     if misspelt.is_nearly_an_address(name):
-        text = tr("{what} has no IPv4 address: it is nearly one, but mistyped; correct it", what=what)
+        text = tr("{what} has no address: it is nearly one, but mistyped; correct it", what=what)
         raise Refusal(REFUSED, text)
     remedy = remedy or tr("add it to /etc/hosts")
-    text = tr("{what} has no IPv4 address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
+    text = tr("{what} has no address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
     raise Refusal(REFUSED, text)
 
 
 def own_address_towards(names: Iterable[str]) -> str:
-    """The IPv4 address at which the hosts reach this one.  Raises Refusal, also if one of them has no address."""
-    found = {name: address or ipv4(name, one_line(name)) for name, address in addresses.of(names).items()}
+    """The address at which the hosts reach this one.  Raises Refusal, also if one of them has no address."""
+    found = {name: address or address_of(name, one_line(name)) for name, address in addresses.of(names).items()}
     name, first = next(iter(found.items()))
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(family(first) or socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect((first, 9))  # sends nothing: it only looks up the route
         except OSError as error:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
@@ -21,11 +22,11 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
-from hccl_tools.table.address import family
+from hccl_tools.table.address import family, is_loopback
 from tools.launch.engines import ports
 from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
-from tools.launch.hosts import network
+from tools.launch.hosts import network, rank_list_servers
 from tools.launch.hosts.launchers import Meeting
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
@@ -69,8 +70,9 @@ class Server:
         return tr("{name} has ranks {first} to {last}", name=self.label(), first=self.first, last=last)
 
     def address(self, what: str) -> str:
-        """Its IPv4 address.  Raises Refusal, whose text begins with `what`."""
-        return network.ipv4(self.name, what, tr(_HOW_TO_NAME))
+        """Its address.  Raises Refusal, whose text begins with `what`."""
+        known = [name for name in (self.name, *self.names) if family(name) is not None]
+        return network.address_of(known[0] if known else self.name, what, tr(_HOW_TO_NAME))
 
 
 class Table(Row):
@@ -100,7 +102,8 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
             " hccl_tools/hccl_tools.py --device_num 0,1,2, or leave out hosts with --hostfile"
         )
         raise Refusal(USAGE, text)
-    read = read_table(path, request.chip)
+    hosts = rank_list_servers.given(request.table_hosts) if request.table_hosts else None
+    read = read_table(path, request.chip, hosts)
     servers = read.servers
     world = sum(len(server.ranks) for server in servers)
     if request.rank_size not in (None, world):
@@ -182,7 +185,7 @@ def scheduler(servers: list[Server], digest: str) -> Cluster:
     if len(servers) == 1 and family(first.name) is None:  # the name of a job, say: nobody else needs its address
         return Cluster(scheduler_host=addresses.of([first.name])[first.name] or host.LOOPBACK, scheduler_port=port)
     address = first.address(tr("server {name}, which has rank 0,", name=first.label()))
-    if address.startswith("127.") and network.others(server.name for server in servers):
+    if is_loopback(address) and network.others(server.name for server in servers):
         text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=first.label())
         raise Refusal(REFUSED, text)
     return Cluster(scheduler_host=address, scheduler_port=port)
@@ -200,8 +203,16 @@ def check_port(address: str, port: int) -> None:
 # ---- the table -----------------------------------------------------------------------------------
 
 
-def read_table(path: str, generation: str | None) -> Table:
-    """The good table at `path`; one of a legacy format as version 1.0.  Raises Refusal."""
+def read_table(
+    path: str,
+    generation: str | None,
+    hosts: Sequence[rank_list_servers.Slots] | None = None,
+    option: str = rank_list_servers.OPTION,
+) -> Table:
+    """The good table at `path`; one of a legacy format as version 1.0.  Raises Refusal.
+
+    hosts: those of a table of version 2.0, which the option has named.
+    """
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
@@ -217,6 +228,13 @@ def read_table(path: str, generation: str | None) -> Table:
     lines += table_fit.path_faults(path) if table is not None else []
     if lines:
         raise Refusal(REFUSED, *lines)
+    if rank_list_servers.is_list(table):
+        if hosts is None:
+            raise rank_list_servers.needed(path)
+        return Table(data, list(map(Server, rank_list_servers.of(table, hosts, path, option))), False)
+    if hosts is not None and option == rank_list_servers.OPTION:
+        text = tr("{path} says on which hosts its ranks are; leave the option out", path=one_line(path))
+        raise Refusal(USAGE, f"{option}: {text}")
     servers = servers_of(table)
     if not servers:
         raise Refusal(REFUSED, table_fit.without_servers(path))

@@ -19,7 +19,7 @@ from hccl_tools.common.words import clauses, named, one_line, short
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import visible
 from hccl_tools.table import device_range
-from hccl_tools.table.address import family
+from hccl_tools.table.address import bare, family
 from tools.launch.request import MAX_RANKS, Request
 
 SCHEDULER, WORKER = "MS_SCHED", "MS_WORKER"
@@ -198,8 +198,8 @@ def _role() -> tuple[str, bool]:
 
 def _host(source: str, text: str | None) -> str | None:
     """`text`, which `source` gives as the name or the address of a host.  Raises Refusal."""
-    if text is not None and (not text or hostfile.fault_of_host(text)):
-        what = tr('"{text}" is neither the name nor the IPv4 address of a host', text=short(text))
+    if text is not None and family(bare(text)) is None and (not text or hostfile.fault_of_host(text)):
+        what = tr('"{text}" is neither the name nor the address of a host', text=short(text))
         raise Refusal(REFUSED, clauses(f"{source}: {what}", _remedy()))
     return text
 

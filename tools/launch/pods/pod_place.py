@@ -88,13 +88,13 @@ def shared_parts(request: Request, job: PodJob, path: str | None) -> Parts | Non
         raise Refusal(USAGE, tr("--dry_run writes nothing, so it cannot make the rank table of --table_dir"))
     from tools.launch.pods.pod_parts import Parts
 
-    shape = _shape(request, job)
+    shape = shape_of(request, job)
     return Parts(
         request,
         shape.node,
         shape.pods,
         _devices(request, job, shape.local),
-        pod_scheduler.own_ipv4(job) or host.address(),
+        pod_scheduler.own_address(job) or host.address(),
     )
 
 
@@ -113,8 +113,7 @@ def by_table(
             source.look()
         return pod_table.take(path, job, request.device_target == "Ascend", request.chip)
 
-    pods = tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
-    table = patience.until_ready(look, clauses(pods, remedy))
+    table = patience.until_ready(look, clauses(all_run(), remedy))
     own = table.servers[table.own]
     cluster = pod_scheduler.by_table(job, table, patience)
     job_sizes = [len(server.ranks) for server in table.servers]
@@ -131,7 +130,7 @@ def by_table(
         meeting = Meeting(
             hosts=[server.address for server in table.servers],
             number=table.own,
-            address=network.ipv4(table.servers[0].address, tr("the pod of rank 0")),
+            address=network.address_of(table.servers[0].address, tr("the pod of rank 0")),
             scheduler_port=cluster.scheduler_port,
             job=f"{table.digest} {job.uid}",
             always=True,
@@ -148,6 +147,11 @@ def by_table(
         watched_table=WatchedTable(path=os.path.abspath(path), digest=table.digest),
     )
     return placed, _copied(path, table, run_dir)
+
+
+def all_run() -> str:
+    """What to look at where a rank table does not come."""
+    return tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
 
 
 def pods_can_meet(table: PodTable) -> bool:
@@ -179,7 +183,7 @@ def _copied(path: str, table: PodTable, run_dir: str) -> LaunchTable:
 
 def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     """The ranks of this pod, which has as many as the others.  Raises Refusal."""
-    shape = _shape(request, job)
+    shape = shape_of(request, job)
     devices = _devices(request, job, shape.local)
     cluster = pod_scheduler.by_numbers(request, job, shape, patience)
     ranks = [(shape.node * shape.local + index, device) for index, device in enumerate(devices)]
@@ -206,7 +210,7 @@ def by_numbers(request: Request, job: PodJob, patience: Patience) -> Placement:
     )
 
 
-def _shape(request: Request, job: PodJob) -> Shape:
+def shape_of(request: Request, job: PodJob) -> Shape:
     """How many pods and ranks the job has, and which pod this is.  Raises Refusal."""
     local = job.local.value if job.local else None
     if local is None and request.device_target == "Ascend":

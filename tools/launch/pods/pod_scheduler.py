@@ -40,7 +40,7 @@ def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
             return Cluster(scheduler_port=port)
         return _cluster(job, patience, is_here=not table.own, port=port)
     return Cluster(
-        scheduler_host=network.ipv4(first, tr("the pod of rank 0")),
+        scheduler_host=network.address_of(first, tr("the pod of rank 0")),
         scheduler_port=port,
         scheduler_node=first if table.own else "",
         scheduler_is_shared=not table.own and len(table.servers) > 1,
@@ -65,20 +65,20 @@ def of_operator(job: PodJob, patience: Patience) -> Cluster:
 def _cluster(job: PodJob, patience: Patience, is_here: bool, port: int) -> Cluster:
     """The cluster of several pods; is_here: its scheduler is in this one.  Raises Refusal."""
     if is_here:
-        address = own_ipv4(job) or resolved(job, patience)
+        address = own_address(job) or resolved(job, patience)
         return Cluster(is_needed=True, scheduler_host=address, scheduler_port=port, scheduler_is_shared=True)
     address = resolved(job, patience)
     return Cluster(is_needed=True, scheduler_host=address, scheduler_port=port, scheduler_node=address)
 
 
-def own_ipv4(job: PodJob) -> str | None:
-    """An address at which this pod can listen; that of its node is one with hostNetwork only."""
-    found = (text for text in job.addresses.values() if family(text) == socket.AF_INET and host.owns(text))
-    return next(found, None)
+def own_address(job: PodJob) -> str | None:
+    """An address at which this pod can listen, of IPv4 if there is one; its node's is one with hostNetwork only."""
+    found = [text for text in job.addresses.values() if host.owns(text)]
+    return next((text for text in found if family(text) == socket.AF_INET), next(iter(found), None))
 
 
 def resolved(job: PodJob, patience: Patience) -> str:
-    """The IPv4 address of the scheduler's host, once DNS knows it.  Raises Refusal."""
+    """The address of the scheduler's host, once DNS knows it.  Raises Refusal."""
     if job.scheduler is None:
         text = tr("nothing says in which pod MindSpore's scheduler is")
         remedy = tr("set MS_SCHED_HOST, or give --master_addr: the name of pod 0 in a headless service")
@@ -87,7 +87,7 @@ def resolved(job: PodJob, patience: Patience) -> str:
 
     def look() -> str:
         try:
-            return network.ipv4(name, tr("the scheduler's host {name}", name=one_line(name)))
+            return network.address_of(name, tr("the scheduler's host {name}", name=one_line(name)))
         except Refusal as refusal:
             raise NotReady(refusal.lines[0]) from refusal
 

@@ -112,7 +112,7 @@ def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTa
     table = from_legacy.converted(document)
     if table:
         data = rank_table.dump(table).encode("utf-8")
-    servers = servers_of(table or document, job.local.value if job.local else None)
+    servers = servers_of(table or document, ranks_of_each(document, job))
     if not servers:
         raise Refusal(REFUSED, table_fit.without_servers(path))
     own = own_server(servers, job, path)
@@ -122,6 +122,14 @@ def take(path: str, job: PodJob, on_npus: bool, generation: str | None) -> PodTa
     return PodTable(
         data=data, servers=servers, own=own, digest=digest(document), warnings=warnings, is_rewritten=bool(table)
     )
+
+
+def ranks_of_each(document: JsonObject, job: PodJob) -> int | None:
+    """How many ranks each pod has, as far as the environment says it: of the pod itself, or how many pods there are."""
+    if job.local or not job.pods:
+        return job.local.value if job.local else None
+    each, rest = divmod(len(objects(document, "rank_list")), job.pods.value)
+    return None if rest else each
 
 
 def servers_of(document: JsonObject, local: int | None = None) -> list[PodServer]:
@@ -179,16 +187,16 @@ def own_server(servers: list[PodServer], job: PodJob, path: str) -> int:
 
 def _by_number(servers: list[PodServer], job: PodJob, path: str) -> int:
     """The number of the server that is this pod, in a table without addresses.  Raises Refusal and NotReady."""
-    if len(servers) == 1:
-        return 0
     shown = one_line(path)
+    if len(servers) == 1 and not (job.node and job.node.value):
+        return 0
     if not job.node:
         text = tr("{path} does not say where its ranks are, and nothing says which pod this is", path=shown)
         raise Refusal(REFUSED, clauses(text, tr("set MS_NODE_RANK, or give --node_rank")))
     if job.node.value < len(servers):
         return job.node.value
-    words = {"path": shown, "number": len(servers), "source": job.node.source, "node": job.node.value}
-    text = tr("{path} has the ranks of {number} pods, and {source} is {node}", **words)
+    pods = count(len(servers), "pod")
+    text = tr("{path} has the ranks of {pods}, and {source} is {value}", path=shown, pods=pods, **job.node.as_dict())
     raise NotReady(clauses(text, tr("it is the table of another job, or of an earlier start")))
 
 

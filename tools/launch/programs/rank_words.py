@@ -47,8 +47,20 @@ def has_any(word: str) -> bool:
     return any(f"{{{name}}}" in word for name in NAMES)
 
 
+def on_nodes(nodes: str) -> list[str]:
+    """The words before a command that put its memory on these NUMA nodes: numactl becomes the command."""
+    return ["numactl", "--membind", nodes, "--"]
+
+
 def command(plan: Plan, words: list[str], rank: int, local_rank: int, device: int | str) -> list[str]:
     """The words of a rank of this plan."""
+    nodes = plan.binding.memory.get(rank) if plan.binding else None
+    if nodes:
+        return [*on_nodes(",".join(map(str, nodes))), *_own_words(plan, words, rank, local_rank, device)]
+    return _own_words(plan, words, rank, local_rank, device)
+
+
+def _own_words(plan: Plan, words: list[str], rank: int, local_rank: int, device: int | str) -> list[str]:
     if not plan.request.per_rank_words:
         return words
     return replaced(words, of_rank(rank, local_rank, device, plan.exports["RANK_SIZE"], plan.run_dir))
@@ -65,4 +77,4 @@ def own(plan: Plan) -> Iterator[tuple[int, list[str]]]:
         host = plan.hosts[index] if plan.hosts else ""
         before, local_rank = host, local_rank + 1 if host == before else 0
         named = device_ids[local_rank] if device_ids else device
-        yield rank, command(plan, words, rank, local_rank, named)
+        yield rank, _own_words(plan, words, rank, local_rank, named)

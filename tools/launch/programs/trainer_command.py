@@ -71,6 +71,16 @@ def is_own(path: str) -> bool:
     return os.path.realpath(path) == OWN
 
 
+def is_on_each_host(path: str) -> bool:
+    """Whether every host of a job has it, in whichever folder: a module of tools/, which is of one version on all.
+
+    finder.py names files of this project as they are there.
+    """
+    from hccl_tools.hosts import finder  # only launches over several hosts ask
+
+    return os.path.realpath(path) in finder.modules(project.path("tools"))
+
+
 def config_path(request: Request) -> str | None:
     """The user's config, else the script's, which is for our trainer; None: another one gets its own words only."""
     if request.config is not None or request.train_script is not None and not is_own(request.train_script):

@@ -21,6 +21,7 @@ _OURS = (
     *("dry_run", "console", "keep_going", "hang_timeout", "max_restarts", "restart_args", "watch_plogs", "keep_plogs"),
     *("wait_for_devices", "hccn_conf", "no_check", "straggler", "per_rank_words", "bind_core", "bind_numa"),
     *("worker_num", "local_worker_num", "nproc_per_node", "npernode", "ntasks_per_node", "num_processes"),
+    "stop_before",
 )
 _RANKS = ("n", "np", "nproc", "worker_num", "nproc_per_node", "num_processes")  # of these the value says how many
 _COMMON = ("n", "np", "nproc", "devices", "device_target", "exclude")  # programs may have them, too

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.build import from_legacy
+from hccl_tools.build import from_legacy, host_950
 from hccl_tools.check import verdict
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
-from hccl_tools.common.problem import errors
+from hccl_tools.common.language import marked, tr
+from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line
-from hccl_tools.machine import hccn, host
+from hccl_tools.machine import hccn, host, root_info
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from tools.launch.engines.placement import comma
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 from tools.launch.tables import nearby_tables, table_fit
+
+_FAILED = marked("no rank table could be built")
 
 
 class LaunchTable(Record):
@@ -81,29 +83,57 @@ def taken(path: str, fit: table_fit.Fit, run_dir: str, remarks: tuple[str, ...])
 
 def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """A table of this host for one run, kept in its folder; `others`: remarks on other tables.  Raises Refusal."""
+    if request.chip == host_950.CHIP:
+        return _build_950(request, devices, run_dir, others)
     conf = request.hccn_conf or hccn.DEFAULT_CONF
-    failed = tr("no rank table could be built")
     try:
         found, source = hccn.addresses(devices, conf)
     except hccn.AddressError as error:
-        raise Refusal(REFUSED, *others, f"{failed}: {error}") from error
+        raise Refusal(REFUSED, *others, f"{tr(_FAILED)}: {error}") from error
     table = rank_table.build([(device, found[device]) for device in devices], host.LOOPBACK)
-    path = os.path.join(run_dir, rank_table.file_name(devices, host.LOOPBACK))
-    faults = [problem.line(failed) for problem in errors(verdict.check(table, request.chip))]
-    if faults := faults + table_fit.path_faults(path):
-        raise Refusal(REFUSED, *faults)
+    options = ("--devices", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf))
     remark = tr(
         "rank table: built for {devices}, addresses from {source}",
         devices=named("device", devices),
         source=one_line(source),
     )
-    generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
-    chip = ("--generation", request.generation) if request.generation else ()
-    options = ("--devices", comma(devices), "--server_ip", host.LOOPBACK, "--hccn_conf", path_word(conf), *chip)
-    return LaunchTable(
-        path=path,
+    name = rank_table.file_name(devices, host.LOOPBACK)
+    built = LaunchTable(
+        path=os.path.join(run_dir, name),
         ranks=list(enumerate(devices)),
         remarks=(*others, remark),
         text=rank_table.dump(table),
-        setup=(*generator, *options, "--output", path),
+        setup=options,
     )
+    return _checked(request, built, verdict.check(table, request.chip))
+
+
+def _build_950(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
+    """The same on a 950 host, whose table has the networks of its devices."""
+    try:
+        table, problems = host_950.table(devices, root_info.read(root_info.DEFAULT))
+    except Refusal as error:
+        raise Refusal(REFUSED, *others, *(f"{tr(_FAILED)}: {line}" for line in error.lines)) from error
+    remark = tr(
+        "rank table: built for {devices}, networks from {source}",
+        devices=named("device", devices),
+        source=one_line(root_info.DEFAULT),
+    )
+    built = LaunchTable(
+        path=os.path.join(run_dir, host_950.file_name(table)),
+        ranks=list(enumerate(devices)),
+        remarks=(*others, remark),
+        text=rank_table.dump(table),
+        setup=("--devices", comma(devices)),
+    )
+    return _checked(request, built, problems)
+
+
+def _checked(request: Request, built: LaunchTable, problems: list[Problem]) -> LaunchTable:
+    """The table with the whole command that writes it by hand; so far it has the options.  Raises Refusal."""
+    faults = [problem.line(tr(_FAILED)) for problem in errors(problems)]
+    if faults := faults + table_fit.path_faults(built.path):
+        raise Refusal(REFUSED, *faults)
+    generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
+    chip = ("--generation", request.generation) if request.generation else ()
+    return built.replace(setup=(*generator, *built.setup, *chip, "--output", built.path))

@@ -44,6 +44,7 @@ SYSTEM = (
         rule=Equal(),
         level=SLOWS,
         text=marked("{value} processors"),
+        one=marked("{value} processor"),
         remedy=marked("a job is as fast as its slowest host"),
     ),
     Row(
@@ -52,6 +53,7 @@ SYSTEM = (
         rule=Equal(),
         level=SLOWS,
         text=marked("the time of {value} processors by the control group"),
+        one=marked("the time of {value} processor by the control group"),
         without=marked("no limit of processor time"),
         remedy=marked("give all containers the same limit: docker run --cpus"),
     ),

@@ -46,6 +46,7 @@ class Row(Record):
     key:       its name; that of a family, such as ``package:``, is the start of the names.
     collector: who finds it, see probe.py.  of a family: a host without the fact has None, if the collector answered.
     text:      what a host has, with {value}, and {name} of a family.  without: the same where the value is None.
+    one:       the same where the value is 1 and the text has a noun in it.
     level:     of a difference; lacking: of one that is only that some hosts have none.
     unit:      bytes, or Mb/s, or nothing.
     """
@@ -56,6 +57,7 @@ class Row(Record):
     level: str
     text: str
     without: str = ""
+    one: str = ""
     remedy: str = ""
     lacking: str = ""
     unit: str = ""

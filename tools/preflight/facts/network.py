@@ -8,9 +8,9 @@ import socket
 import struct
 import sys
 
-from hccl_tools.machine import host, sockets
+from hccl_tools.machine import addresses, host, kernel_ports
+from hccl_tools.table.address import family, is_loopback, packed
 from tools.doctor import files
-from tools.launch.engines import ports
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ _ADDRESS_OF, _MTU_OF, _ETHTOOL = 0x8915, 0x8921, 0x8946  # SIOCGIFADDR, SIOCGIFM
 _VALUE_AT = 16  # of struct ifreq
 _SETTINGS, _SETTINGS_SIZE = 1, 44  # ETHTOOL_GSET and struct ethtool_cmd of <linux/ethtool.h>
 _UNKNOWN_SPEED = 0xFFFF  # and more: 0xFFFFFFFF
-_HCCL_LAST = 65535
 _MOST_DEVICES = 64
 
 
@@ -33,25 +32,23 @@ def collect(question: Question) -> dict[str, Value]:
         facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
-    address = _resolved(question.first)
+    address = question.first_at or _resolved(question.first)
     if not is_first:
         facts["first_address"] = address
-    towards = address if address and not is_first else question.host
+    towards = question.first_at or (address if address and not is_first else question.host)
     return {**facts, **_of_interface(_own_address(towards))}
 
 
 def _resolved(name: str) -> str | None:
-    try:
-        return str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-    except (OSError, UnicodeError):
-        return None
+    return addresses.of([name])[name]
 
 
 def _own_address(towards: str) -> str | None:
     """The address of this host that packets to another one have; for its own name, that name's."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    address = _resolved(towards) or towards
+    with socket.socket(family(address) or socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect((towards, 9))  # sends nothing: it only looks up the route
+            probe.connect((address, 9))  # sends nothing: it only looks up the route
         except (OSError, UnicodeError):
             return None
         return str(probe.getsockname()[0])
@@ -59,11 +56,13 @@ def _own_address(towards: str) -> str | None:
 
 def _of_interface(address: str | None) -> dict[str, Value]:
     """MTU and speed of the interface that has the address; the loopback is none, and virtual ones have no speed."""
-    if not address or address.startswith("127."):
+    if not address or is_loopback(address):
         return {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         names = (os.fsencode(name) for _, name in socket.if_nameindex())
-        name = next((name for name in names if _address_of(asked.fileno(), name) == address), None)
+        name = _with_ipv6(address) or next(
+            (each for each in names if _address_of(asked.fileno(), each) == address), None
+        )
         if name is None:
             return {}
         mtu = _asked(asked.fileno(), _MTU_OF, name)
@@ -74,6 +73,16 @@ def _of_interface(address: str | None) -> dict[str, Value]:
     if speed:
         facts["link_speed"] = speed
     return facts
+
+
+def _with_ipv6(address: str) -> bytes | None:
+    """The interface that has this address of IPv6."""
+    wanted = packed(address).hex()
+    for line in (files.read("/proc/net/if_inet6") or "").splitlines():
+        cells = line.split()
+        if len(cells) == 6 and cells[0] == wanted:
+            return os.fsencode(cells[5])
+    return None
 
 
 def _asked(descriptor: int, question: int, name: bytes, value: bytes = b"") -> bytes | None:
@@ -105,11 +114,9 @@ def _speed(descriptor: int, name: bytes) -> int | None:
 def _busy(question: Question, is_first: bool) -> list[str]:
     """The ports of the job on which something listens: on the first host the scheduler's, with NPUs those of HCCL."""
     wanted = set(question.ports) if is_first else set()
-    base = ports.hccl_base()
     devices = host.nodes() if question.devices is None else question.devices
-    wanted |= {base + device for device in devices[:_MOST_DEVICES] if base + device <= _HCCL_LAST}
-    listening = (each for each in sockets.all_tcp(files.ROOT) if each.state == sockets.LISTENS)
-    return [str(port) for port in sorted({sockets.port(each.local) for each in listening} & wanted)]
+    wanted |= {question.hccl + device for device in devices[:_MOST_DEVICES]}
+    return [str(port) for port in sorted(kernel_ports.listening(wanted, files.ROOT))]
 
 
 def _firewall() -> str | None:

@@ -6,9 +6,7 @@ import os
 import re
 
 from hccl_tools.common.words import ranges
-from hccl_tools.hosts import cards
 from hccl_tools.machine import driver, host, programs
-from tools.doctor import npu_smi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,6 +35,8 @@ def collect(question: Question) -> dict[str, Value]:
     facts["short_of"] = _missing(question, devices)
     if not devices or question.quick:
         return facts
+    from tools.doctor import npu_smi  # a host without NPUs does not import it
+
     found = npu_smi.look(question.hccn_conf, SECONDS)
     facts.update(_of_smi(found, used), hccp=_left_over() if not found.smi.holders else [])
     if found.generation:
@@ -103,6 +103,8 @@ def _of_network(found: Npus, used: list[int]) -> dict[str, Value]:
     facts: dict[str, Value] = {"without_address": _numbers(d for d in used if not found.addresses[d][0])}
     if driver.find(driver.HCCN_TOOL) is None:
         return facts
+    from hccl_tools.hosts import cards
+
     links, switches = cards.answered("link", used), cards.answered("tls", used)
     facts["link_down"] = _numbers(device for device, state in links.items() if state not in (None, "UP"))
     facts["tls"] = ", ".join(sorted({state for state in switches.values() if state})) or None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import platform
-from importlib import metadata
-from importlib.util import find_spec
+import sys
 
-from hccl_tools.machine import interpreter
+from hccl_tools.machine import cann, interpreter
 from hccl_tools.machine.driver import root
-from tools.doctor import files, versions
+from tools.doctor import files
+from tools.preflight.facts import distributions
+from tools.preflight.facts.distributions import Distributions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,13 +24,14 @@ _MINDSPORE = ("mindspore", "mindspore-ascend", "mindspore-gpu", "mindspore-dev")
 
 def collect(question: Question) -> dict[str, Value]:
     """The versions; one of MindSpore that is installed and cannot be imported counts, too."""
+    installed = Distributions()
     return {
-        "python": platform.python_version(),
-        "mindspore": next(filter(None, map(_version, _MINDSPORE)), None),
+        "python": sys.version.split()[0],
+        "mindspore": next(filter(None, (_version(installed.find(name)) for name in _MINDSPORE)), None),
         "glibc": _glibc(),
-        "cann": versions.cann_version(question.cann) if question.cann else versions.installed_cann()[0],
+        "cann": (cann.version(question.cann, files.ROOT) if question.cann else cann.installed(files.ROOT)[0]),
         **{part: files.setting(f"{root()}/{part}/version.info", "Version") for part in ("driver", "firmware")},
-        **{f"package:{name}": version for name, version in _packages(question.modules).items()},
+        **{f"package:{name}": version for name, version in _packages(question.modules, installed).items()},
     }
 
 
@@ -41,41 +42,22 @@ def _glibc() -> str | None:
         return None
 
 
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution) or WITHOUT_VERSION
-    except (metadata.PackageNotFoundError, ValueError):  # ValueError: no name of a distribution
-        return None
+def _version(found: tuple[str, str] | None) -> str | None:
+    return found and (found[1] or WITHOUT_VERSION)
 
 
-def _packages(modules: Iterable[str]) -> dict[str, str | None]:
+def _packages(modules: Iterable[str], installed: Distributions) -> dict[str, str | None]:
     """{module: the version of its distribution, after its name where that is another one; None: not installed}."""
     found: dict[str, str | None] = {}
-    unknown = []
     for module in modules:
         name = interpreter.PACKAGES.get(module, module)
-        version = _version(name)
+        version = _version(installed.find(name))
         found[module] = version and (version if name == module else f"{name} {version}")
-        if version is None:
-            unknown.append(module)
-    if unknown:
-        owners = _owners(set(unknown))
-        found.update({module: owners.get(module) or _of_no_distribution(module) for module in unknown})
+    unknown = [module for module, version in found.items() if version is None]
+    owners = installed.owners(unknown) if unknown else {}
+    for module in unknown:
+        if module in owners:
+            found[module] = f"{owners[module][0]} {_version(owners[module])}"
+        elif distributions.is_module(module):
+            found[module] = WITHOUT_VERSION
     return found
-
-
-def _owners(modules: set[str]) -> dict[str, str]:
-    """{module: distribution and version} of those whose distribution has another name: cv2, say."""
-    found: dict[str, str] = {}
-    for distribution in metadata.distributions():
-        listed = (distribution.read_text("top_level.txt") or "").split()
-        for module in modules.intersection(listed):
-            found.setdefault(module, f"{distribution.metadata['Name']} {distribution.version}")
-    return found
-
-
-def _of_no_distribution(module: str) -> str | None:
-    try:
-        return WITHOUT_VERSION if find_spec(module) else None
-    except (ImportError, ValueError):  # ValueError: a module without a specification
-        return None

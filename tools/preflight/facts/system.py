@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 
 from hccl_tools.common.numbers import whole_number
 from tools.doctor import files
@@ -26,9 +25,10 @@ def collect(_: Question) -> dict[str, Value]:
     memory = _memory()
     limit = _first(_MOST_MEMORY)
     limit = None if limit is None or limit >= _NO_LIMIT else limit
+    machine = os.uname()
     facts: dict[str, Value] = {
-        "kernel": platform.release(),
-        "machine": platform.machine(),
+        "kernel": machine.release,
+        "machine": machine.machine,
         "os": files.setting("/etc/os-release", "PRETTY_NAME"),
         "cpus": len(os.sched_getaffinity(0)),
         "cpu_limit": _cpu_limit(),

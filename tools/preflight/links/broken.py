@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import clauses
 from hccl_tools.hosts import node_sets
@@ -29,6 +31,11 @@ class Broken(Row):
     def line(self) -> str:
         """It as one line."""
         return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
+
+
+def slow_remedy(host: str) -> str:
+    """What to do about a slow host or link."""
+    return tr("look for errors, drops and load: {command}", command=f"ssh {quote(host)} 'ip -s link; tc qdisc'")
 
 
 def named(hosts: tuple[str, ...]) -> str:

@@ -137,7 +137,7 @@ class Call:
             self.found["mtu"] = self.plug.getsockopt(*_MTU[self.plug.family])
             self.status = CRAWLS if self._confirmed() > _ONE_SEGMENT else BLACK_HOLE
         else:
-            self.status = TIMEOUT if self.stage == "connect" else MUTE
+            self.status = {"connect": TIMEOUT, "hello": MUTE}.get(self.stage, CRAWLS)  # who greets is of this check
 
     def _confirmed(self) -> int:
         """How many bytes of the big transfer the other host has."""

@@ -7,8 +7,8 @@ from collections import Counter
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.preflight.links import answers as forms
-from tools.preflight.links import calls, clocks, places, reasons, shapes, speeds
-from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken
+from tools.preflight.links import calls, clocks, crawling, places, reasons, shapes, speeds
+from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken, slow_remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
     """What is wrong, the worst first.  Hosts that have not answered are named elsewhere."""
     read = forms.read(answers, planned)
     ahead = clocks.of(read.links)
-    tested = [link for link in read.links if _is_tested(link, read.hosts, ahead)]
+    tested = crawling.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
     found = [
         *_odd(read.odd),
         *places.busy(read.hosts),
@@ -102,13 +102,18 @@ def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     """Links on which small messages pass and big ones do not, or hardly."""
     full = {(link.source, link.target): link for link in tested if link.full and link.status in _FINE}
     found = []
-    for status, level, key in ((calls.BLACK_HOLE, BLOCKS, "mtu"), (calls.CRAWLS, SLOWS, "slow")):
-        broken = {pair for pair, link in full.items() if link.status == status}
-        for shape in shapes.find(set(full), broken):
-            link = full[shape.example]
-            text = tr("{what}: {why}", what=reasons.of_transfers(shape), why=reasons.why(link))
-            remedy = reasons.remedy(link, planned[link.target]["address"])
-            found.append(Broken(level, key, shape.hosts, shape.peers, (link.port,), text, remedy))
+    broken = {pair for pair, link in full.items() if link.status == calls.BLACK_HOLE}
+    for shape in shapes.find(set(full), broken):
+        link = full[shape.example]
+        text = tr("{what}: {why}", what=reasons.of_transfers(shape), why=reasons.why(link))
+        remedy = reasons.remedy(link, planned[link.target]["address"])
+        found.append(Broken(BLOCKS, "mtu", shape.hosts, shape.peers, (link.port,), text, remedy))
+    slow = {pair for pair, link in full.items() if link.status == calls.CRAWLS}
+    for shape in shapes.find(set(full), slow):
+        port = full[shape.example].port
+        found.append(
+            Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), crawling.text(shape), slow_remedy(shape.hosts[0]))
+        )
     return _bounded(found)
 
 

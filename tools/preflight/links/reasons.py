@@ -64,8 +64,6 @@ def why(link: Link) -> str:
     """The reason of an example."""
     if link.status == calls.BLACK_HOLE:
         return tr("small ones do; packets of {size} bytes are lost on the way, so an MTU is too big", size=link.mtu)
-    if link.status == calls.CRAWLS:
-        return tr("256 KiB take longer than {seconds:g} s: packets are lost", seconds=calls.SURELY)
     if link.status in _WHY:
         return tr(_WHY[link.status])
     return tr("the kernel says: {said}", said=link.said or link.status)

@@ -7,7 +7,7 @@ import statistics
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.preflight.links import shapes
-from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named
+from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named, slow_remedy
 from tools.preflight.links.talk import BIG
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Pairs = dict[tuple[str, str], float]  # {(source, target): seconds}
 
 _FACTOR = 4  # times the median
+_TIMES_USUAL = 2  # the best link of a slow host against the usual link
 _MOST_LINKS = 10
 _TAIL = 10  # times what four of five links have, for single links: programs on busy hosts wait together
 _SPREAD = 10  # times the median distance from the median: on busy hosts all figures differ
@@ -56,14 +57,25 @@ def _figures(links: Sequence[Link], what: str) -> Pairs:
 
 
 def _slow_hosts(figures: Pairs, what: str) -> tuple[dict[str, float], float]:
-    """({host: its usual figure} of those that are slow, the usual figure of all)."""
-    by_host: dict[str, list[float]] = {}
-    for pair, value in figures.items():
-        for end in pair:
-            by_host.setdefault(end, []).append(value)
-    hosts = {host: statistics.median_low(values) for host, values in by_host.items()}
-    limit, usual = _limit(list(hosts.values()), what)
-    return {host: value for host, value in hosts.items() if value > limit}, usual
+    """({host: its best figure} of those that are slow, the usual one of all).
+
+    Load only adds to a measurement.  So the best link of a host, in each direction, tells what its network can do.  It
+    is compared with the best of the others, and with what links usually have, because few links can all meet load.
+    """
+    slow: dict[str, float] = {}
+    usual = []
+    for end in (0, 1):
+        best: dict[str, float] = {}
+        for pair, value in figures.items():
+            best[pair[end]] = min(value, best.get(pair[end], value))
+        limit, middle = _limit(list(best.values()), what)
+        usual.append(middle)
+        for host, value in best.items():
+            if value > limit:
+                slow[host] = max(value, slow.get(host, value))
+    others = [value for pair, value in figures.items() if not set(pair) & set(slow)]
+    least = _TIMES_USUAL * statistics.median_low(others) if others else 0.0
+    return {host: value for host, value in slow.items() if value > least}, max(usual)
 
 
 def _slow_links(figures: Pairs, what: str) -> Iterator[Broken]:
@@ -96,10 +108,7 @@ def _entry(hosts: tuple[str, ...], peers: tuple[str, ...], values: Sequence[floa
         text = tr("{rate:.3g} MB/s, on most links {usual:.3g} MB/s", **figures)
     if peers:
         text = tr("to {peers}: {text}", peers=named(peers), text=text)
-    command = f"ssh {quote(hosts[0])} 'ip -s link; tc qdisc'"
-    return Broken(
-        SLOWS, "slow", hosts, peers, (), text, tr("look for errors, drops and load: {command}", command=command)
-    )
+    return Broken(SLOWS, "slow", hosts, peers, (), text, slow_remedy(hosts[0]))
 
 
 def clocks(ahead: Mapping[str, Clock]) -> Iterator[Broken]:

@@ -30,7 +30,7 @@ _MOST_DEVICES = 32  # of a host, from 0
 class Advice(Row):
     """One thing to do: for whom, and the command or the document."""
 
-    kind: str  # exclude, slurm, kubernetes, mindcluster
+    kind: str  # exclude, sbatch, slurm, kubernetes, mindcluster
     title: str
     text: str
 
@@ -45,14 +45,31 @@ def of(
     # In a list with devices a comma would be read as another device: @ is what --exclude takes between hosts.
     found = [Advice("exclude", tr("for the launch"), f"--exclude {quote(('@' if devices else ',').join(parts))}")]
     if hosts:
-        named = node_sets.folded(hosts, len(hosts)).replace(", ", ",")
-        drain = f"scontrol update nodename={quote(named)} state=drain reason={quote(_REASON)}"
-        found.append(Advice("slurm", tr("for Slurm"), drain))
+        found.append(_drain(hosts))
         found.append(Advice("kubernetes", tr("for Kubernetes"), f"kubectl cordon {' '.join(map(quote, hosts))}"))
     both = {**dict.fromkeys(hosts, ()), **devices}
     text = config_map({host: numbers or range(slots.get(host, 8)) for host, numbers in both.items()}, now)
     found.append(Advice("mindcluster", tr("for MindCluster, for kubectl apply -f -"), text))
     return found
+
+
+def for_slurm(hosts: Sequence[str]) -> list[Advice]:
+    """For these nodes of an allocation: nobody but Slurm starts jobs there."""
+    if not hosts:
+        return []
+    launch = Advice("exclude", tr("for the launch"), f"--exclude {quote(','.join(hosts))}")
+    batch = Advice("sbatch", tr("for sbatch and salloc"), f"--exclude={quote(_folded(hosts))}")
+    return [launch, batch, _drain(hosts)]
+
+
+def _drain(hosts: Sequence[str]) -> Advice:
+    command = f"scontrol update nodename={quote(_folded(hosts))} state=drain reason={quote(_REASON)}"
+    return Advice("slurm", tr("for Slurm"), command)
+
+
+def _folded(hosts: Sequence[str]) -> str:
+    """As Slurm writes sets of nodes."""
+    return node_sets.folded(hosts, len(hosts)).replace(", ", ",")
 
 
 def config_map(devices: Mapping[str, Sequence[int]], now: float) -> str:

@@ -9,50 +9,27 @@ import subprocess
 import sys
 from collections import Counter
 
-from hccl_tools.common import documents, project
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
-from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line, short, short_path
 from hccl_tools.machine import programs
 from tools.preflight.trial.judge import PAIR, Figure
 from tools.preflight.trial.lines import Line, lines_of
 from tools.preflight.trial.search import Outcome
+from tools.preflight.trial.setting import HERE, command, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-SECONDS = 180  # of one job; for each power of 2 of its ranks so many more
-_MORE = 10
+    from tools.preflight.trial.setting import Setting
+
 _AFTER = 60  # seconds more until a launcher that does not end is stopped
 _LATE = 124  # the exit code of a launch at the end of its time
 _OF_OTHERS = ("MSLAUNCH_OPTIONS", "RANK_TABLE_FILE")  # what a user's own launches take; a trial is on other hosts
 _REFUSED = (2, REFUSED)  # a launch has started nothing
-
-
-class Setting(Record):
-    """What all jobs of a trial have in common.
-
-    logins: {host: [user@]host}; none: this host alone.  slots: {host: its ranks}.
-    number: of this trial, in every measure.  folder: for the logs of all its jobs.
-    """
-
-    logins: Mapping[str, str]
-    slots: Mapping[str, int]
-    target: str
-    number: str
-    folder: str
-    data: str = ""
-    megabytes: int = 64
-    ssh: str = ""
-    devices: str = ""
-
-
-def seconds(ranks: int) -> int:
-    """How long a job of so many ranks may take."""
-    return SECONDS + _MORE * max(0, ranks - 1).bit_length()
 
 
 class Jobs:
@@ -68,35 +45,12 @@ class Jobs:
         folder = os.path.join(self._setting.folder, f"job_{self.started}")
         os.makedirs(folder, exist_ok=True)
         ranks = sum(self._setting.slots[host] for host in hosts)
-        status = wait(self._command(hosts, folder, ranks), folder, seconds(ranks) + _AFTER)
+        status = wait(command(self._setting, hosts, folder), folder, seconds(ranks) + _AFTER)
         return self._outcome(hosts, folder, ranks, status)
-
-    def _command(self, hosts: Sequence[str], folder: str, ranks: int) -> list[str]:
-        setting = self._setting
-        script = "run_mpirun_2.sh" if setting.logins else "launch.sh"
-        command = ["bash", project.path("scripts", script), "--device_target", setting.target, "--log_dir", folder]
-        command += ["--console", "all", "--no_watch", "--timeout", str(seconds(ranks))]
-        if setting.devices:
-            command += ["--devices", setting.devices]
-        if setting.logins:
-            command += ["--ssh", setting.ssh] if setting.ssh else []
-            command.append(self._hostfile(hosts, folder))
-        elif not setting.devices:
-            command += ["-n", str(ranks)]
-        command += [project.path("tools", "preflight", "trial", "program.py")]
-        command += ["--trial", setting.number, "--target", setting.target, "--megabytes", str(setting.megabytes)]
-        return [*command, "--data", setting.data] if setting.data else command
-
-    def _hostfile(self, hosts: Sequence[str], folder: str) -> str:
-        """The path of a file with these hosts."""
-        path = os.path.join(folder, "hosts")
-        with open(path, "w", encoding="utf-8") as file:
-            file.writelines(f"{self._setting.logins[host]} slots={self._setting.slots[host]}\n" for host in hosts)
-        return path
 
     def _outcome(self, hosts: Sequence[str], folder: str, ranks: int, status: int) -> Outcome:
         record = _record(os.path.join(folder, "latest", "launch.json"))
-        places = _places(record, hosts, self._setting.logins)
+        places = _places(record, hosts, self._setting)
         if len(places) != ranks and status in _REFUSED:
             said = _told(folder)
             if self.started == 1:
@@ -119,12 +73,14 @@ class Jobs:
 
 
 def environment() -> dict[str, str]:
-    """That of a launch: ours, without what the user has set for launches of another size."""
+    """That of a launch in /: ours, without what the user has set for launches of another size."""
     kept = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
-    return {**kept, "PYTHON": sys.executable}
+    if "PYTHONPATH" in kept:
+        kept["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep)))
+    return {**kept, "PYTHON": sys.executable, "LAUNCH_LOG_ENDS": "yes"}  # the measures of hosts without our folder
 
 
-def wait(command: Sequence[str], folder: str, limit: float) -> int:
+def wait(words: Sequence[str], folder: str, limit: float) -> int:
     """The exit code of a launch, which is ended when we end; 124: it had not ended in time."""
     import ctypes  # noqa: F401 - before the child starts, which needs it at once
 
@@ -133,11 +89,12 @@ def wait(command: Sequence[str], folder: str, limit: float) -> int:
             files.enter_context(open(os.path.join(folder, name), "wb")) for name in ("stdout.txt", "stderr.txt")
         )
         process = subprocess.Popen(
-            command,
+            words,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
             env=environment(),
+            cwd="/",  # ranks run where the launch does, and the user's folder need not be on each host
             preexec_fn=programs.end_with_parent,  # whatever ends us; its guardian then ends the ranks
         )
         try:
@@ -169,15 +126,15 @@ def _record(path: str) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _places(record: Mapping[str, Any], hosts: Sequence[str], logins: Mapping[str, str]) -> dict[int, str]:
+def _places(record: Mapping[str, Any], hosts: Sequence[str], setting: Setting) -> dict[int, str]:
     """{rank: its host, as the check calls it}."""
-    names = {login.rpartition("@")[2]: host for host, login in logins.items() if host in hosts}
+    names = {login.rpartition("@")[2]: host for host, login in setting.logins.items() if host in hosts}
     ranks = record.get("ranks")
     found = {}
     for each in ranks if isinstance(ranks, list) else ():
         if isinstance(each, dict) and isinstance(each.get("rank"), int):
             name = str(each.get("host", hosts[0])).rpartition("@")[2]
-            found[each["rank"]] = names.get(name, name) if logins else hosts[0]
+            found[each["rank"]] = hosts[0] if setting.starter == HERE else names.get(name, name)
     return found
 
 

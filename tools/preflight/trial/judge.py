@@ -114,12 +114,16 @@ def _in_pairs(figures: Sequence[Figure]) -> list[Slow]:
     return [*found, *(Slow(pair, (), "pair", pairs[pair], usual) for pair in rest)]
 
 
+def name_of(measure: str) -> str:
+    """The measure; all rounds of pairs are one."""
+    return "pair" if measure.startswith(PAIR) else measure
+
+
 def summary(figures: Sequence[Figure]) -> Mapping[str, tuple[float, float, str]]:
     """{measure: (the middle value, the slowest, its host)}, in the order of the program."""
     found: dict[str, list[Figure]] = {}
     for figure in figures:
-        name = "pair" if figure.measure.startswith(PAIR) else figure.measure
-        found.setdefault(name, []).append(figure)
+        found.setdefault(name_of(figure.measure), []).append(figure)
     result = {}
     for name, of_measure in found.items():
         ordered = sorted(of_measure, key=lambda figure: figure.seconds)

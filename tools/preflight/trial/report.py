@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tools.preflight.trial.search import Fault
     from tools.preflight.trial.trial import Result
 
+KEY = "trial:"  # what the keys of its differences begin with
 _MOST_NAMED = 8
 
 
@@ -41,7 +42,7 @@ def _no_job(result: Result, hosts: Sequence[str]) -> Difference:
     text = tr("no job on several of these hosts passed, of {jobs}: {why}", jobs=jobs, why=outcome.why)
     if result.jobs == 1:
         text = tr("the trial failed: {why}", why=outcome.why)
-    return _difference("trial:failed", BLOCKS, hosts, text, _see(outcome.log))
+    return _difference(f"{KEY}failed", BLOCKS, hosts, text, _see(outcome.log))
 
 
 def _see(log: str) -> str:
@@ -56,13 +57,13 @@ def _fault(fault: Fault) -> Difference:
         text = tr("a job on it and {good} fails, jobs without it pass: {why}", good=fault.paired, why=why)
     else:
         text = tr("a job on it alone fails: {why}", why=why)
-    return _difference("trial:failed", BLOCKS, fault.hosts, text, _see(fault.outcome.log))
+    return _difference(f"{KEY}failed", BLOCKS, fault.hosts, text, _see(fault.outcome.log))
 
 
 def _unknown(hosts: Sequence[str]) -> Difference:
     text = tr("more may fail among these hosts; the limit of jobs or of time came before")
     remedy = tr("leave out the hosts above, and start the trial again")
-    return _difference("trial:unknown", BLOCKS, hosts, text, remedy)
+    return _difference(f"{KEY}unknown", BLOCKS, hosts, text, remedy)
 
 
 def measures() -> dict[str, str]:
@@ -81,9 +82,9 @@ def measures() -> dict[str, str]:
 def _slow(slow: Slow) -> Difference:
     text = {
         "measure": measures()[slow.measure],
-        "time": _time(slow.seconds),
+        "time": duration(slow.seconds),
         "factor": f"{slow.factor:.1f}",
-        "usual": _time(slow.usual),
+        "usual": duration(slow.usual),
     }
     told = tr("{measure} took {time}, {factor} times the usual {usual}", **text)
     if slow.devices:
@@ -93,10 +94,11 @@ def _slow(slow: Slow) -> Difference:
         "read": tr("look at the file system and the network of the data there"),
         "pair": tr("look at the cables, ports and speed of its network"),
     }
-    return _difference(f"trial:{slow.measure}", SLOWS, slow.hosts, told, remedies[slow.measure])
+    return _difference(f"{KEY}{slow.measure}", SLOWS, slow.hosts, told, remedies[slow.measure])
 
 
-def _time(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """A time with three digits: ``4.1 ms``."""
     for unit, size in (("s", 1), ("ms", 1e-3)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -112,11 +114,11 @@ def lines(result: Result) -> Iterator[str]:
         yield tr("The trial of {ranks} on {hosts} passed:", ranks=count(len(ranks), "rank"), hosts=hosts)
         names = measures()
         for measure, (middle, most, host) in judge.summary(result.figures).items():
-            told = tr("{measure}: {time}", measure=names[measure], time=_time(middle))
-            slowest = tr("the slowest: {time} on {host}", time=_time(most), host=one_line(host))
+            told = tr("{measure}: {time}", measure=names[measure], time=duration(middle))
+            slowest = tr("the slowest: {time} on {host}", time=duration(most), host=one_line(host))
             yield "  " + (clauses(told, slowest) if len(ranks) > 1 else told)
     if result.advice:
-        yield tr("Commands that leave out {hosts}, not run:", hosts=_bad(result))
+        yield title_of_advice(result)
         for each in result.advice:
             first, *rest = each.text.splitlines()
             if rest:
@@ -126,9 +128,10 @@ def lines(result: Result) -> Iterator[str]:
                 yield f"  {each.title}: {first}"
 
 
-def _bad(result: Result) -> str:
+def title_of_advice(result: Result) -> str:
+    """The line above the commands."""
     hosts = dict.fromkeys([fault.hosts[-1] for fault in result.found.faults] + [slow.hosts[-1] for slow in result.slow])
-    return node_sets.folded(hosts, _MOST_NAMED)
+    return tr("Commands that leave out {hosts}, not run:", hosts=node_sets.folded(hosts, _MOST_NAMED))
 
 
 def document(result: Result) -> JsonObject:

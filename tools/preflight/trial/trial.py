@@ -9,15 +9,16 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count
 from tools.preflight.trial import advice, judge, search
-from tools.preflight.trial.jobs import Jobs, seconds
+from tools.preflight.trial.jobs import Jobs
+from tools.preflight.trial.setting import SRUN, seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from tools.preflight.trial.advice import Advice
-    from tools.preflight.trial.jobs import Setting
     from tools.preflight.trial.judge import Figure, Slow
+    from tools.preflight.trial.setting import Setting
 
 _MOST_CONFIRMED = 4  # slow hosts that get a job of their own
 _WHOLE = 10  # so many times as long as one job at most, with all jobs
@@ -83,7 +84,7 @@ def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
         found=found,
         figures=figures,
         slow=slow,
-        advice=_advice([host for host in hosts if host in bad], slow, setting.slots, now()),
+        advice=_advice([host for host in hosts if host in bad], slow, setting, now()),
     )
 
 
@@ -116,14 +117,15 @@ def _is_slow(before: Slow, figures: Sequence[Figure]) -> bool:
     return bool(again) and max(again) > before.usual * judge.FACTOR
 
 
-def _advice(bad: Sequence[str], slow: Sequence[Slow], slots: Mapping[str, int], now: float) -> list[Advice]:
+def _advice(bad: Sequence[str], slow: Sequence[Slow], setting: Setting, now: float) -> list[Advice]:
     """How to do without what fails or is slow; of a slow pair the second host."""
     hosts = list(bad)
+    in_slurm = setting.starter == SRUN  # which gives each node its devices: one of them cannot be left out
     devices: dict[str, list[int]] = {}
     for each in slow:
-        if each.devices:
+        if each.devices and not in_slurm:
             devices.setdefault(each.hosts[0], []).extend(each.devices)
         elif each.hosts[-1] not in hosts:
             hosts.append(each.hosts[-1])
     some = {host: sorted(set(numbers)) for host, numbers in devices.items() if host not in hosts}
-    return advice.of(hosts, some, slots, now)
+    return advice.for_slurm(hosts) if in_slurm else advice.of(hosts, some, setting.slots, now)

@@ -1,0 +1,88 @@
+"""What a command of ours does on a host that is asked: takes the question, and answers with one frame; see ask.py.
+
+It runs on every host of a job, so it imports little.
+"""
+
+from __future__ import annotations
+
+import _thread
+import binascii
+import json
+import os
+import signal
+import sys
+import zlib
+
+from hccl_tools.common import project, version
+from hccl_tools.common.refusal import Refusal
+from hccl_tools.hosts import finder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from hccl_tools.common.documents import JsonObject
+
+
+def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
+    """Answers with what `work(host, question, tell)` returns, or with why it raised Refusal; the exit code is 0.
+
+    host: the name that the asker has for this host.  When the asker has gone, this process gets SIGTERM.
+    An asker of another version gets only ours.
+    """
+    asked = unpacked(sys.stdin.buffer.readline())
+    _end_with_asker()
+    name, question = one_of(asked)
+    content = None
+    lines: list[str] = []
+    ours = [version.number(), finder.digest(project.ROOT)]  # as elsewhere.Version.words
+    try:
+        if asked.get("version") == ours:
+            content = work(name, question, lines.append)
+    except Refusal as refusal:
+        lines = list(refusal.lines)
+    said = frame({"content": content, "lines": lines, "version": ours}, asked["nonce"])
+    if "variable" in asked:
+        from hccl_tools.hosts import pieces
+
+        said = pieces.cut(said, asked["nonce"], name)
+    sys.stdout.buffer.write(said)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def one_of(asked: Any) -> tuple[str, Any]:
+    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
+    if "variable" not in asked:
+        return asked["host"], asked["question"]
+    name = os.environ.get(asked["variable"], "")
+    return name, {**asked["common"], **asked["own"].get(name, {})}
+
+
+def _end_with_asker() -> None:
+    """From now on the end of stdin is SIGTERM for this process: a lost ssh connection does not end it otherwise."""
+    main = _thread.get_ident()  # threading takes a millisecond to import
+
+    def watch() -> None:
+        while os.read(0, 1024):
+            pass
+        signal.pthread_kill(main, signal.SIGTERM)
+
+    _thread.start_new_thread(watch, ())
+
+
+def frame(answer: JsonObject, nonce: str) -> bytes:
+    """The fields of an Answer as bytes, with line ends around them that keep them apart."""
+    data = packed(answer)
+    return b"\n<<hccl_tools %s %d %s>>\n" % (nonce.encode(), zlib.crc32(data), data)
+
+
+def packed(document: object) -> bytes:
+    """As it goes from host to host, in one line."""
+    return binascii.b2a_base64(zlib.compress(json.dumps(document).encode(), 1), newline=False)
+
+
+def unpacked(data: bytes) -> Any:
+    """The document of `packed`.  Raises ValueError and zlib.error."""
+    return json.loads(zlib.decompress(binascii.a2b_base64(data)))

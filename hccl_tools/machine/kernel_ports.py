@@ -1,0 +1,66 @@
+"""The TCP ports of this network namespace: those that the kernel may give to connections, and where servers listen."""
+
+from __future__ import annotations
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.machine import sockets
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
+RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"
+MOST = 65535
+_LONGEST = 1 << 20  # bytes of a file
+
+
+def outgoing(root: str = "") -> range | None:
+    """The ports of the kernel's range for outgoing connections; None: it does not show them.
+
+    root: the folder that replaces / in tests.
+    """
+    return _ports(_text(root + OUTGOING))
+
+
+def reserved(root: str = "") -> str:
+    """The list of ports that the kernel leaves out, as it has it: ``8080,60000-60031``."""
+    return _text(root + RESERVED)
+
+
+def handed_out(ports: Collection[int], root: str = "") -> set[int]:
+    """Those of the ports that the kernel may give to any outgoing connection."""
+    found = set(ports) & set(outgoing(root) or ())
+    for part in reserved(root).split(",") if found else ():
+        found -= set(_ports(part.replace("-", " ")) or ())
+    return found
+
+
+def to_keep_free(ports: str, root: str = "") -> str:
+    """The command of root after which the kernel gives these ports away no more; what was kept so far stays kept."""
+    kept = ",".join(filter(None, (reserved(root), ports)))
+    return f"sysctl -w net.ipv4.ip_local_reserved_ports={kept}"
+
+
+def listening(ports: Collection[int], root: str = "") -> set[int]:
+    """Those of the ports at which a server listens."""
+    wanted = set(ports)
+    if not wanted:
+        return wanted  # the kernel takes milliseconds to list its sockets
+    servers = (each for each in sockets.all_tcp(root) if each.state == sockets.LISTENS)
+    return {sockets.port(each.local) for each in servers} & wanted
+
+
+def _ports(text: str) -> range | None:
+    """The ports of ``first last``, or of one number."""
+    words = [whole_number(word, most=MOST) for word in text.split()]
+    first, last = (words[0], words[-1]) if words else (None, None)
+    return None if first is None or last is None else range(first, last + 1)
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read(_LONGEST).strip()
+    except OSError:
+        return ""  # a container may not have it

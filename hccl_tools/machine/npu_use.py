@@ -1,0 +1,81 @@
+"""Who uses the NPUs of this host, and how much of their memory, as ``npu-smi info`` prints it."""
+
+from __future__ import annotations
+
+import re
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Record, Row
+from hccl_tools.machine import driver, host, programs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    Place = tuple[int, int]  # NPU and chip, as npu-smi counts
+
+SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
+_MEMORY = re.compile(r"(\d{1,9}) */ *(\d{1,9})")
+
+
+class Holder(Row):
+    """A process that has memory of a device."""
+
+    device: int
+    pid: int
+    name: str
+    memory: int | None  # MB
+
+
+class Use(Record):
+    """What npu-smi says; failure: why it says nothing, "" if it does."""
+
+    holders: Sequence[Holder] = ()
+    memory: Mapping[int, tuple[int, int]] = {}  # device: MB in use, and of all
+    failure: str = ""
+
+
+def look(seconds: float = SECONDS) -> Use:
+    """The Use of this host's NPUs."""
+    program = driver.find(driver.NPU_SMI)
+    if program is None:
+        return Use(failure=driver.missing(driver.NPU_SMI)[0])
+    asked = programs.ask_all({"info": [program, "info"], "map": [program, "info", "-m"]}, seconds)
+    if asked["info"].status:
+        return Use(failure=f"npu-smi info: {programs.said(driver.telling(asked['info']))}")
+    places = host.npu_chips(asked["map"].stdout)
+    return parse(asked["info"].stdout, {place: device for device, place in places.items()})
+
+
+def parse(text: str, ids: Mapping[Place, int]) -> Use:
+    """The Use of the tables that it prints.  ids: {(NPU, chip): device}.
+
+    A chip has two rows; the second one has its number, and at its end the memory: "used / all".  In the second table
+    each process has a row.
+    """
+    holders: list[Holder] = []
+    memory: dict[int, tuple[int, int]] = {}
+    npu: int | None = None  # of a first row whose second one has not come
+    in_processes = False
+    for line in text.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        numbers = [whole_number(word) for word in cells[0].split()[:2]] + [None, None]
+        if len(cells) > 1 and cells[1].lower() == "process id":
+            in_processes = True
+        elif len(cells) < 3 or numbers[0] is None:
+            continue
+        elif in_processes:
+            if numbers[1] is not None and (pid := whole_number(cells[1])):
+                device = ids.get((numbers[0], numbers[1]), numbers[0])
+                size = whole_number(cells[3]) if len(cells) > 3 else None
+                holders.append(Holder(device, pid, cells[2], size))
+        elif npu is None:
+            npu = numbers[0]
+        else:
+            found = _MEMORY.findall(cells[2])
+            if found:
+                used, of_all = found[-1]
+                device = ids.get((npu, numbers[0]), npu if numbers[1] is None else numbers[1])
+                memory[device] = int(used), int(of_all)
+            npu = None
+    return Use(holders=holders, memory=memory)

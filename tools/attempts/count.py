@@ -1,0 +1,45 @@
+"""Which restarts count: those after which the job came no further.  Decided here for one launcher, and for many.
+
+A restart that brings the job further, by a step or by a checkpoint, sets the count to 0.  So a job may have many
+restarts while they help, up to a limit of all, and few that do not help.
+"""
+
+from __future__ import annotations
+
+DEFAULT_LIMIT = 100  # restarts in all; --restart_limit
+BIGGEST_STEP = 10**9  # what a message between hosts bears
+
+
+class Count:
+    """restarts: --max_restarts, how many in a row may be in vain; limit: --restart_limit, how many there may be in all.
+
+    vain: the restarts in a row that were; number: of the attempt that runs, 0 is the first.
+    """
+
+    def __init__(self, restarts: int, limit: int) -> None:
+        self.restarts, self.limit = restarts, limit
+        self.vain = self.number = 0
+
+    def failed(self, further: bool) -> bool:
+        """The attempt has failed; further: it has brought the job further.  Returns whether its restart counts."""
+        self.vain = self.vain + 1 if self.number and not further else 0
+        return self.vain > 0
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether there were as many restarts as there may be in all."""
+        return self.number >= self.limit
+
+    @property
+    def may_restart(self) -> bool:
+        """Whether there is another attempt."""
+        return self.vain < self.restarts and not self.at_limit
+
+    def again(self) -> None:
+        """The next attempt begins."""
+        self.number += 1
+
+
+def limit_of(restarts: int, given: int | None) -> int:
+    """--restart_limit, or what holds without it."""
+    return max(DEFAULT_LIMIT, restarts) if given is None else given

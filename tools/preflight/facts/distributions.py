@@ -1,0 +1,112 @@
+"""The distributions that Python finds here, by one look at the folders of sys.path and by their metadata.
+
+importlib.metadata looks at all folders for each name, and its import takes longer than all other facts of a host.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_WHEEL, _EGG = ".dist-info", ".egg-info"
+_OF_EGG = "EGG-INFO"  # in a folder of sys.path that is a distribution itself
+_FILES = ("METADATA", "PKG-INFO", "")  # of a wheel, of an egg; an old egg-info is the file itself
+_MOST_BYTES = 1 << 16  # of metadata that are read: names and versions are in the first lines
+_MOST_FILES = 1000  # of a package that are looked at
+_CODE = (".py", ".pyc", ".so", ".pyd")
+
+
+class Distributions:
+    """Those in the folders: a name is that of the first one, as for an import."""
+
+    def __init__(self, folders: Iterable[str] | None = None) -> None:
+        self._paths: dict[str, list[str]] = {}
+        for path in _metadata(sys.path if folders is None else folders):
+            self._paths.setdefault(_key(_named(path)), []).append(path)
+
+    def find(self, name: str) -> tuple[str, str] | None:
+        """(its name, its version) as its metadata has them; None: not there, or only leftovers without metadata."""
+        return next(filter(None, map(_read, self._paths.get(_key(name), ()))), None)
+
+    def owners(self, modules: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """{module: (name, version)} of those of the modules that a distribution says it has."""
+        wanted, found = set(modules), dict[str, tuple[str, str]]()
+        for paths in self._paths.values():
+            for path in paths:
+                for module in wanted.intersection(_text(os.path.join(path, "top_level.txt")).split()):
+                    if module not in found and (read := _read(path)):
+                        found[module] = read
+        return found
+
+
+def _metadata(folders: Iterable[str]) -> Iterator[str]:
+    """The paths of metadata: folders, or files of old eggs."""
+    for folder in folders:
+        if folder.endswith(".egg"):
+            yield os.path.join(folder, _OF_EGG)
+        try:
+            names = os.listdir(folder or os.curdir)
+        except OSError:  # a zip file, or one that is not there
+            continue
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith((_WHEEL, _EGG)))
+
+
+def _named(path: str) -> str:
+    """The distribution's name in that of its metadata: NAME-VERSION.dist-info, NAME-VERSION-py3.9.egg-info."""
+    last = os.path.basename(os.path.dirname(path) if path.endswith(_OF_EGG) else path)
+    return last.rpartition(".")[0].partition("-")[0]
+
+
+def _key(name: str) -> str:
+    """One spelling: in names - and _ and . are the same, and so are large letters and small ones."""
+    return "-".join(filter(None, name.lower().replace("_", "-").replace(".", "-").split("-")))
+
+
+def _read(path: str) -> tuple[str, str] | None:
+    """(name, version) of the metadata at the path; None if there is none."""
+    text = next(filter(None, (_text(os.path.join(path, name) if name else path) for name in _FILES)), "")
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        if not line:
+            break  # the description follows
+        name, colon, value = line.partition(":")
+        if colon and name[:1].strip():
+            fields.setdefault(name.lower(), value.strip())
+    return (fields.get("name") or _named(path), fields.get("version", "")) if fields else None
+
+
+def _text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def is_module(name: str) -> bool:
+    """Whether Python finds a module of this name; a folder without code, which a removed package has left, is none."""
+    from importlib.util import find_spec
+
+    try:
+        spec = find_spec(name)
+    except (ImportError, ValueError):  # ValueError: a module without a specification
+        return False
+    if spec is None:
+        return False
+    return spec.origin is not None or any(map(_has_code, spec.submodule_search_locations or ()))
+
+
+def _has_code(folder: str) -> bool:
+    looked = 0
+    for _, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        if any(name.endswith(_CODE) for name in names):
+            return True
+        looked += len(names)
+        if looked > _MOST_FILES:
+            break
+    return False

@@ -1,0 +1,262 @@
+"""Where the pods of a check come in: who may take part, and the connections of those that do."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hmac
+import os
+import resource
+import selectors
+import signal
+import socket
+import time
+
+from hccl_tools.common.language import tr
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.common.record import Row
+from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.words import clauses
+from hccl_tools.hosts.ask import Answer
+from hccl_tools.machine import host
+from hccl_tools.table.address import family
+from tools.attempts import wire
+from tools.attempts.hub import MOST_GUESTS, want_files
+from tools.attempts.wire import Connection, Lost
+from tools.launch.engines import port_holder
+from tools.launch.request import MAX_RANKS
+from tools.preflight.pods import messages, pod_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from tools.preflight.pods.place import Place
+
+    Alike = Sequence[tuple[str, str, str]]  # (what it is, its digest, its words)
+
+HELLO_WITHIN = 10.0  # seconds
+SOON = 0.05  # seconds: the longest wait without a look at the clock while lines wait for room
+_STEP = 1.0  # the same otherwise
+_HELLO = ("name", "address", "pods", "nonce")  # what follows job and number
+_ACCEPTED = 1024  # connections that the kernel accepts before we do
+
+
+class Pod(Row):
+    """A pod that has come."""
+
+    line: Connection
+    name: str  # its host name; empty: it has none that can be told
+    address: str
+
+
+class Entrance:
+    """The pods that have come.  alike: what must be the same in all of them."""
+
+    def __init__(self, place: Place, alike: Alike) -> None:
+        self.place, self.alike = place, alike
+        self.pods = place.pods  # None until the first pod tells it
+        self.come: dict[int, Pod] = {}
+        self.reasons: dict[int, str] = {}  # why a pod does not take part; what was wrong last
+        self.refused: set[int] = set()  # pods for which it is of no use to wait
+        self.strangers, self.turned_away = 0, ""  # how many were of no pod of this job; why a pod was refused
+        self.final_names: list[str] = []  # once nobody can come any more
+        self.guests: dict[Connection, float] = {}  # who has said nothing yet, and until when it may
+        self.answers: dict[int, Answer] = {}
+        self.here = place.address
+        self.selector = selectors.DefaultSelector()
+        self.door: socket.socket | None = None
+        self.child = 0
+        self.files: tuple[int, int] | None = None  # the limits before: those of a launch are its ranks'
+
+    def is_complete(self) -> bool:
+        """Whether nobody is missing who may still come."""
+        return self.pods is not None and not set(range(self.pods)) - self.present()
+
+    def present(self) -> set[int]:
+        """The numbers of those that need not come any more."""
+        own = set() if self.place.number is None else {self.place.number}
+        return own | set(self.come) | self.refused
+
+    def missing(self) -> list[int]:
+        """The numbers of those that may still come."""
+        return sorted(set(range(self.pods or 0)) - self.present())
+
+    def open(self) -> None:
+        """Listens for the other pods.  Raises Refusal."""
+        port, address = self.place.port, self.place.address
+        self.files = want_files((self.place.pods or MAX_RANKS) + 2 * MOST_GUESTS)
+        kind = family(address) if address and host.owns(address) else None
+        try:
+            if kind is not None:
+                self.door = socket.create_server((address, port), family=kind, backlog=_ACCEPTED)
+            else:
+                self.door = _at_all_addresses(port)
+        except OSError as error:
+            text = tr(
+                "cannot listen at {address} port {port} for the other pods: {reason}",
+                address=address or "*",
+                port=port,
+                reason=port_holder.words(port) if error.errno == errno.EADDRINUSE else error.strerror,
+            )
+            raise Refusal(REFUSED, text) from error
+        self.door.setblocking(False)
+        self.selector.register(self.door, selectors.EVENT_READ, self.accept)
+
+    def step(self, seconds: float) -> None:
+        """Takes what happens within a second."""
+        most = SOON if any(pod.line.unsent for pod in self.come.values()) else _STEP
+        for key, _ in self.selector.select(max(0.0, min(most, seconds))):
+            key.data()
+        now = time.monotonic()
+        for guest in [guest for guest, until in self.guests.items() if now >= until]:
+            self.forget(guest)
+        for pod in self.come.values():
+            if pod.line.unsent:
+                pod.line.flush()
+
+    def accept(self) -> None:
+        """Lets a guest in, unless there are too many."""
+        assert self.door
+        try:
+            plug, _ = self.door.accept()
+        except OSError:  # it has gone again, or there are too many open files
+            time.sleep(0.01)
+            return
+        if len(self.guests) >= MOST_GUESTS + len(self.missing()):
+            plug.close()
+            return
+        guest = messages.connection(plug)
+        guest.longest = wire.LONGEST_LINE  # until it is known
+        self.guests[guest] = time.monotonic() + HELLO_WITHIN
+        self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
+
+    def greet(self, guest: Connection) -> None:
+        """Makes a guest one of the pods, or says why not."""
+        if guest not in self.guests:
+            return
+        try:
+            for found in guest.receive()[:1]:  # it waits for the answer
+                self.welcome(guest, found)
+        except Lost:
+            self.forget(guest)
+
+    def welcome(self, guest: Connection, found: list[Any]) -> None:
+        """``hello``, as in messages.py.  Raises Lost."""
+        kinds = {"hello": (str, int, *(str for _ in found[3:]))}  # as that of launchers, who may come here, too
+        job, number, *rest = wire.take(found, kinds)[1]
+        if not hmac.compare_digest(job.encode("utf-8", "replace"), self.place.job.encode()):
+            self.strangers += 1
+            text = tr("the pods of another job are checked there, or its launcher runs with other options than here")
+            guest.send(["refused", text])
+            raise Lost(text)
+        name, address, counted, nonce, *theirs = [*rest, "", "", "", ""] if len(rest) < len(_HELLO) else rest
+        pods = whole_number(counted, 1, MAX_RANKS)
+        self.pods = self.pods or pods
+        fault = self.fault(number, pods)
+        if not fault and theirs != [word for _, *words in self.alike for word in words]:
+            fault = wire.unlike(self.alike, theirs, *self._of_both(number, name))
+        if fault:
+            guest.send(["refused", fault])
+            self.turned_away = fault
+            if 0 <= number < (self.pods or 0) and number not in self.present():
+                self.refused.add(number)
+                self.reasons[number] = fault
+            raise Lost(fault)
+        del self.guests[guest]
+        guest.longest = messages.LONGEST
+        seen = _plain(guest.plug.getpeername()[0])
+        self.here = self.here or _plain(guest.plug.getsockname()[0])
+        self.come[number] = Pod(guest, name if pod_names.is_name(name) else "", address if family(address) else seen)
+        self.reasons.pop(number, None)
+        self.selector.modify(guest.plug, selectors.EVENT_READ, lambda: self.listen(number))
+        guest.send(["welcome", messages.proof(self.place.job, nonce), self.place.wait])
+
+    def _of_both(self, number: int, name: str) -> tuple[str, str]:
+        """What this pod is called, and one that comes."""
+        names = self.names({number: name} if pod_names.is_name(name) else {})
+        own = self.place.number
+        return pod_names.own() if own is None else names[own], names[number]
+
+    def fault(self, number: int, pods: int | None) -> str:
+        """Why this pod cannot take part; empty if it can."""
+        if pods is None or self.pods != pods:
+            counts = {"here": self.pods, "there": pods}
+            text = tr("the job has {there} pods by its environment, and {here} by that of the first pod", **counts)
+            return clauses(text, tr("give all pods the same MS_WORKER_NUM and MS_LOCAL_WORKER"))
+        if not 0 <= number < pods:
+            return tr("the job has no host number {number}", number=number)
+        if number in self.come or number == self.place.number:
+            return tr("another pod has number {number}, too; each needs its own: MS_NODE_RANK", number=number)
+        return ""
+
+    def listen(self, number: int) -> None:
+        """What a pod says; without a connection it is lost, and may come again while others are missing."""
+        pod = self.come.get(number)
+        if pod is None:
+            return
+        try:
+            for found in pod.line.receive():
+                _, values = wire.take(found, messages.FROM_PODS, messages.LONGEST)
+                self._answered(number, messages.unpacked(values[0]))
+        except Lost as error:
+            del self.come[number]
+            self.reasons[number] = tr("its check has ended: {reason}", reason=error)
+            self.forget(pod.line)
+
+    def _answered(self, number: int, document: Any) -> None:
+        self.answers.setdefault(number, Answer(host="", content=document, lines=[]))
+
+    def forget(self, line: Connection) -> None:
+        """Closes a connection; what was sent last still arrives."""
+        self.guests.pop(line, None)
+        self.selector.unregister(line.plug)
+        line.plug.close()
+
+    def close_door(self) -> None:
+        """From now on nobody can connect."""
+        if self.door:
+            self.selector.unregister(self.door)
+            self.door.close()
+            self.door = None
+        for guest in list(self.guests):
+            self.forget(guest)
+
+    def names(self, more: Mapping[int, str] | None = None) -> list[str]:
+        """What the pods are called, by their numbers.  more: the host names of some that have not come."""
+        if self.final_names:
+            return self.final_names
+        told = {**{number: pod.name for number, pod in self.come.items()}, **(more or {})}
+        if self.place.number is not None:
+            told[self.place.number] = pod_names.own()
+        return pod_names.choose(self.pods or 0, told, self.place.names)
+
+    def own_name(self) -> str:
+        """What this pod is called; one without ranks has only its host name."""
+        number = self.place.number
+        return pod_names.own() if number is None else self.names()[number]
+
+    def close(self) -> None:
+        """Nothing stays open."""
+        self.close_door()
+        for pod in self.come.values():
+            pod.line.plug.close()
+        self.selector.close()
+        if self.files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
+        if self.child:  # a launch takes every child that is left for one of its ranks'
+            with contextlib.suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.child, signal.SIGKILL)
+                os.waitpid(self.child, 0)
+
+
+def _at_all_addresses(port: int) -> socket.socket:
+    both = socket.has_dualstack_ipv6()
+    kind = socket.AF_INET6 if both else socket.AF_INET
+    return socket.create_server(("", port), family=kind, backlog=_ACCEPTED, dualstack_ipv6=both)
+
+
+def _plain(address: str) -> str:
+    """An IPv4 address as such, and not as one of IPv6."""
+    return address[len("::ffff:") :] if address.startswith("::ffff:") else address
