@@ -10,10 +10,8 @@ from documents_world import World
 
 ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
-ENGLISH_ONLY = {
-    "CONTRIBUTING.md",
-    *map("docs/{}.md".format, ("architecture", "benchmarks", "borders", "extending", "modules")),
-}
+_FOR_DEVELOPERS = ("architecture", "benchmarks", "borders", "extending", "modules")
+ENGLISH_ONLY = {"CONTRIBUTING.md", *map("docs/{}.md".format, _FOR_DEVELOPERS)}
 
 
 def blocks(page):
