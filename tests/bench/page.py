@@ -23,6 +23,7 @@ CHART = os.path.join(PROJECT, "docs", "benchmarks.svg")
 BENCHMARKS = (
     "launch",
     "real_job",
+    "first_step",
     "output",
     "engines",
     "scale",

@@ -111,8 +111,11 @@ class World:
 class Engine:
     """One that has no process of its own; name, way and so on: see tools/engines/base.py."""
 
-    def __init__(self, world, name="", *, way=0.0, tells_ends=False, shares_scheduler=False, lost="", status_of=None):
+    def __init__(
+        self, world, name="", *, way=0.0, tells_ends=False, shares_scheduler=False, lost="", status_of=None, starter=""
+    ):
         self.name, self.way, self.tells_ends, self.shares_scheduler = name, way, tells_ends, shares_scheduler
+        self.starter = starter
         self.orders = []  # (when, word)
         self._world, self._lost, self._status_of = world, lost, status_of
 
@@ -157,8 +160,8 @@ class Job:
             self.start(Member(SCHEDULER, "scheduler.log"), 98)
         members = [Member(str(rank), f"rank_{rank}.log", rank, rank) for rank in range(ranks)]
         self.supervisor.members.add(members)
-        if self.engine.name:
-            self.start(Member(self.engine.name, "engine.log"), 99)
+        if self.engine.name or self.engine.starter:
+            self.start(Member(self.engine.name or self.engine.starter, "engine.log"), 99)
         else:
             for member in members:
                 self.begin(member, GROUP + member.rank)

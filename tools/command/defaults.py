@@ -82,6 +82,8 @@ def _is_replaced(line: Line, name: str, typed: set[str]) -> bool:
 def _words(line: Line, name: str, value: str) -> list[str]:
     """The option as a person would type it."""
     takes = line.table[name].takes
+    if takes == "[MODULES]":
+        return [f"{table.typed(name)}={value}"]
     if takes == "-" or takes.startswith("[True"):
         typed = table.typed(name)
         return [{"1": typed, "": f"{typed}=False"}.get(value, f"{typed}={value}")]

@@ -108,6 +108,8 @@ def _next_word(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
     if takes == "[RUN]":
         is_run = len(words) > 1 and program.is_run(line, word)
         return (word, 2) if is_run else ("newest", 1)
+    if takes == "[MODULES]":  # the next word may be the program
+        return "auto", 1
     return (word, 2) if not word.startswith("--") or (takes == "WORDS" and word != "--") else ("", 1)
 
 

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 class Option(Row):
     """An option of a script."""
 
-    takes: str  # its value; "-": none; "[True|False]": a flag that one of these may follow; "[RUN]": see program.is_run
+    # Its value; "-": none; "[True|False]": a flag that one of these may follow; "[RUN]": see program.is_run;
+    # "[MODULES]": only behind =
+    takes: str
     meaning: str  # in English
 
 
@@ -129,6 +131,11 @@ SHARED = {
     "rank_files NAMES": marked(
         'the same; what is copied: names and patterns with commas between them, such as "../*.py,../src" (default:'
         " *.py, *.sh, *.yaml, *.yml, *.json, src, config and configs of the current folder)"
+    ),
+    "import_once [MODULES]": marked(
+        "on CPU: one process imports what the program imports of MindSpore and NumPy, and the ranks are its forks,"
+        " which start sooner; --import_once=NAME,NAME: import these modules instead; --import_once=force: also on NPUs"
+        " and GPUs, where nobody has tried it"
     ),
     "log_dir DIR": option_table.TABLE["log_dir"].meaning,
     "console 0|all|table|none": marked(

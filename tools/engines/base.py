@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Engine:
     """name: of its own process among the members; empty: it has none.
 
+    starter: the member that starts the ranks, and ends when it has; empty: the launcher or the engine does.
     way: seconds that an order to the ranks may take, if it goes through the engine.
     tells_ends: its agents run on this host and tell the starts and ends of ranks, which we can signal ourselves.
     shares_scheduler: ranks of other hosts need our scheduler, too, which ends by itself when the last has left.
@@ -25,6 +26,7 @@ class Engine:
     """
 
     name = ""
+    starter = ""
     way = 0.0
     tells_ends = False
     knows_hosts = False

@@ -53,6 +53,9 @@ def _common(run: Run) -> Iterator[str]:
         yield "# " + harmless(tr("options from MSLAUNCH_OPTIONS: {options}", options=plan.request.defaults))
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"
+    if plan.imports:
+        names = " ".join(name for name, needed in plan.imports.modules if needed)
+        yield "# " + tr("--import_once: one process imports {names}, and the ranks are its forks", names=names)
     if plan.hccl:
         yield "# " + tr("HCCL listens at ports {ports}: {origin}", ports=plan.hccl.words(), origin=plan.hccl.whence())
     yield _line(["cd", os.getcwd()])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from tools.config.config_file import Config
+    from tools.launch.devices.binding import Binding
+    from tools.launch.programs.import_once import Imports
     from tools.launch.resume.resumption import Resumption
 
 
@@ -174,6 +176,15 @@ def _refuse_to_resume(request: Request, about: str) -> None:
         from tools.launch.resume import resuming
 
         resuming.refuse_foreign(request, about)
+
+
+def imports(request: Request, job: Job, binding: Binding | None) -> tuple[Imports | None, Sequence[str]]:
+    """(what all ranks import once, what to know of that).  Raises Refusal."""
+    if request.import_once is None:
+        return None, ()
+    from tools.launch.programs import import_once
+
+    return import_once.choose(request, job, binding)
 
 
 def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None) -> list[str]:

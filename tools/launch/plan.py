@@ -61,6 +61,10 @@ def make(request: Request) -> Plan:
         from tools.launch import monitored
 
         monitored.check(request)
+    if request.import_once is not None:
+        from tools.launch.programs import import_once
+
+        import_once.check(request)
     if request.worker_log_name is not None:
         from tools.launch import worker_logs
 
@@ -93,6 +97,7 @@ def make(request: Request) -> Plan:
         table = launch_table.choose(request, [device for _, device in placed.ranks], run_dir, job.source)
     ranks = table.ranks if table else placed.ranks
     binding = bind(request, placed.replace(ranks=ranks))
+    imports, of_imports = jobs.imports(request, job, binding)
     path = table.path if table else None
     exports = environment.exports(request, placed, run_dir, path, job.alone, binding, not needless)
     hccl = environment.hccl(request, placed, job.alone)
@@ -114,6 +119,7 @@ def make(request: Request) -> Plan:
         checkpoints=job.checkpoints,
         resumed=job.resumed,
         rank_files=rank_files,
+        imports=imports,
         spares=list(placed.spares),
         scheduler=scheduler(request, placed, exports),
         exports=exports,
@@ -131,6 +137,7 @@ def make(request: Request) -> Plan:
             *seen.remarks(request, placed, ranks),
             *(hccl.remarks if hccl else ()),
             *left_out(request, placed, ranks),
+            *of_imports,
         ),
     )
 

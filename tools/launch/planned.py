@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tools.launch.hosts.launchers import Agreement
     from tools.launch.plogs import Plogs
     from tools.launch.pods.pod_table import WatchedTable
+    from tools.launch.programs.import_once import Imports
     from tools.launch.request import Request
     from tools.launch.resume.resumption import Resumption
     from tools.launch.tables.launch_table import LaunchTable
@@ -64,6 +65,7 @@ class Plan(Record):
     agreement: Agreement | None = None  # with the launchers of other hosts; None: this one decides alone
     watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
     rank_files: list[str] | None = None  # what each rank's folder gets; None: ranks run where the command was typed
+    imports: Imports | None = None  # what all ranks import once; None: each imports for itself
     spares: list[str] = []  # the hosts that stand by
     preflight: Checked | None = None  # of the first plan of a job
     lost: list[str] = []  # "HOST REASON" of those that this job has lost

@@ -110,6 +110,7 @@ class Request(Record):
     per_rank_words: Flag = False  # see programs/rank_words.py
     rank_folder: Flag = False  # see rank_folders.py
     rank_files: Option[str] = None
+    import_once: Option[str] = None  # see programs/import_once.py
 
     # of engines
     hostfile: Option[str] = None  # run_mpirun_2.sh: an argument

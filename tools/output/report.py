@@ -13,7 +13,7 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.words import count, named, short_path, some
 from tools.output import alike, lines
-from tools.supervise.members import command
+from tools.supervise.members import IMPORTS, SCHEDULER, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,7 +157,9 @@ def left(ranks: Iterable[Member]) -> list[str]:
 def who(member: Member) -> str:
     """The member as a message names it."""
     if member.rank is None:
-        return tr("MindSpore's scheduler") if member.name == "scheduler" else member.name
+        if member.name == IMPORTS:
+            return tr("the process that imports for all ranks")
+        return tr("MindSpore's scheduler") if member.name == SCHEDULER else member.name
     rank, device, host = member.rank, member.device, member.host
     if host:
         return tr("rank {rank} (device {device} of {host})", rank=rank, device=device, host=host)

@@ -24,6 +24,7 @@ ROOMS = {
         "doctor",
         "features",
         "engines",
+        "forking",
         "live",
         "run_page",
         "history",

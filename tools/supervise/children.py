@@ -37,6 +37,7 @@ class Children:
         self.others: set[int] = set()
         self.statuses: dict[int, int] = {}  # child that is not a member -> its exit status, once it has ended
         self.ends: list[tuple[str, int]] = []
+        self.early: dict[int, int] | None = None  # while others start members for us: statuses of unknown children
         self.left_ends: list[tuple[str, int, int]] = []
         self.pythons: set[str] = set()  # members that were Python when they ended
         self._groups: dict[int, str] = {}  # process group -> the member that began it
@@ -51,9 +52,13 @@ class Children:
     def began(self, pid: int, name: str) -> None:
         """A member runs, in a process group of its own."""
         self.pythons.discard(name)
-        self.members[pid] = self._groups[pid] = name
+        self._groups[pid] = name
         if name.isdigit():
             self._ranks[name] = None
+        if self.early and pid in self.early:  # it has ended before we knew it
+            self.ends.append((name, self.early.pop(pid)))
+        else:
+            self.members[pid] = name
 
     def adopt(self) -> str:
         """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, else nothing.
@@ -97,6 +102,8 @@ class Children:
         elif pid in self.others:
             self.others.discard(pid)
             self.statuses[pid] = status
+        elif self.early is not None:
+            self.early[pid] = status
         return True
 
     def take_ends(self) -> tuple[list[tuple[str, int]], list[tuple[str, int, int]]]:

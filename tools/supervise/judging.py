@@ -31,14 +31,14 @@ class Judge:
         job = self._job
         if member.status is not None:
             return
-        if job.is_engine(member):
+        if job.starts_ranks(member):
             status = job.engine.status_of(status)
         if job.is_engine(member) and status == 0 and job.members.ranks_left and job.engine.lost_host():
             status = LOST  # Open MPI 5 ends with 0 although it has lost a host
         job.members.ended(member, status, job.world.now())
         if member.group is not None:  # what it left there, for example workers of a data loader
             job.world.signal_leftovers(member.group)
-        if job.is_engine(member):
+        if job.starts_ranks(member):
             first = job.engine_ended()
             if status == 0 and first:
                 member, status = first, LOST

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         """What the loop needs of it; see tools/engines/base.py."""
 
         name: str
+        starter: str
         way: float
         tells_ends: bool
         shares_scheduler: bool
@@ -94,6 +95,10 @@ class Supervisor:
 
     def is_engine(self, member: Member) -> bool:
         return member.name == self.engine.name
+
+    def starts_ranks(self, member: Member) -> bool:
+        """Whether ranks about which nobody has said anything are lost when it ends."""
+        return member.name in (self.engine.name, self.engine.starter)
 
     def began(self, member: Member, pid: int, *, grouped: bool, told_host: str = "") -> None:
         """It runs, in a process group of its own; grouped: we can signal that."""

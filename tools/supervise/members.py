@@ -1,4 +1,4 @@
-"""The members of a job: its ranks, MindSpore's scheduler, and the process of an engine that starts ranks."""
+"""The members of a job: its ranks, MindSpore's scheduler, and a process that starts ranks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 SCHEDULER = "scheduler"
+IMPORTS = "imports"  # the parent of ranks that are forks, see tools/forking
 
 
 class Member:

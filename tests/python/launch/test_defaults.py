@@ -28,6 +28,7 @@ def with_defaults(text, script, typed):
         ("--bind_core --report", "config.yaml", "--bind_core --report", {"bind_core": "1"}),
         ("--bind_core", "--bind_core=False config.yaml", "", {"bind_core": ""}),
         ("--bind_core=False", "config.yaml", "--bind_core=False", {"bind_core": ""}),
+        ("--import_once", "config.yaml", "--import_once=auto", {"import_once": "auto"}),
         ("--report --log_dir 'a b'", "--report=False config.yaml", r"--log_dir a\ b", {"log_dir": "a b"}),
         ("--log-dir=x --log_dir y", "config.yaml", "--log_dir x --log_dir y", {"log_dir": "y"}),
         ("--log_dir x", "--log_dir z config.yaml", "", {"log_dir": "z"}),

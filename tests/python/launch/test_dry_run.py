@@ -8,6 +8,7 @@ import pytest
 from tools.engines.agents import Agents
 from tools.launch import dry_run
 from tools.launch.engines.facts import LocalFacts
+from tools.launch.programs.import_once import Imports
 from tools.rank import environment
 
 
@@ -29,7 +30,7 @@ def plan(**facts):
         "engine": LocalFacts(),
         "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults=""),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
-        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "hccl")),
+        **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "imports", "hccl")),
         **dict.fromkeys(("restart", "scheduler"), []),
     }
     return SimpleNamespace(**{**usual, **facts})
@@ -105,6 +106,14 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
         r"numactl --membind 1 -- python x\ y.py >/logs/a\ run/rank_0.log 2>&1 </dev/null &",
         "wait",
     ]
+
+
+def test_what_is_imported_once_is_a_comment_because_a_shell_cannot_fork_python():
+    imports = Imports(
+        modules=[("numpy", True), ("mindspore", True), ("mindspore.nn", False)], program="x", forced=False
+    )
+    lines = list(dry_run.lines(run_of(plan(imports=imports))))
+    assert "# --import_once: one process imports numpy mindspore, and the ranks are its forks" in lines
 
 
 @pytest.mark.parametrize("scheduler", [[], ["schedule"]])

@@ -49,6 +49,32 @@ def test_ranks_about_which_the_engine_said_nothing_are_lost_and_the_first_has_fa
     ]
 
 
+@pytest.mark.parametrize(("status", "exit_code", "failed"), [(0, 255, "0"), (137, 137, "imports"), (1, 1, "imports")])
+def test_a_starter_that_ends_before_the_ranks_have_begun_ends_the_job(status, exit_code, failed):
+    job = Job(2, starter="imports", scheduler=True)
+    job.world.ends(3, "imports", status)
+    assert (job.run(), job.hooks.told) == (exit_code, [(failed, False)])
+    assert job.statuses() == {"scheduler": 143, "imports": status, "0": 255, "1": 255}
+
+
+def test_a_starter_that_ends_when_the_ranks_have_begun_ends_nothing_and_its_code_is_the_engines():
+    job = Job(2, starter="imports", status_of=0)
+    for rank, member in enumerate(job.supervisor.members.ranks()):
+        job.world.at(2, lambda member=member, rank=rank: job.begin(member, 200 + rank))
+    job.world.ends(3, "imports", 137)
+    job.world.ends(5, "0", 0)
+    job.world.ends(7, "1", 4)
+    assert (job.run(), job.hooks.told) == (4, [("1", False)])
+    assert job.statuses() == {"imports": 0, "0": 0, "1": 4}
+
+
+def test_a_stop_before_the_ranks_have_begun_ends_the_starter():
+    job = Job(2, starter="imports")
+    job.world.at(1, events.Signalled(signal.SIGTERM))
+    assert (job.run(), job.hooks.told, job.ran()) == (143, [], 1.0)
+    assert job.statuses() == {"imports": 143, "0": 255, "1": 255}
+
+
 def test_an_engine_that_fails_has_failed_itself():
     job = Job(2, name="mpirun", way=3.0)
     job.world.ends(5, "mpirun", 1)

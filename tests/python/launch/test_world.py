@@ -53,6 +53,27 @@ tell([[type(event).__name__, *event] for event in found])
     assert {event[1] for event in found if event[0] == "Signalled"} == {signal.SIGUSR1, signal.SIGTERM}
 
 
+def test_a_member_that_another_process_has_started_may_end_before_we_know_it(launcher):
+    one = launcher("""
+assert not world.children.adopt()
+world.children.early = {}
+out, told = os.pipe()
+between = os.fork()
+if not between:
+    if not os.fork():
+        os.setpgid(0, 0)
+        os.write(told, b"%d" % os.getpid())
+        os._exit(7)
+    os._exit(0)
+pid = int(os.read(out, 16))
+while len(world.children.early) < 2:
+    world.events(60)
+world.children.began(pid, "0")
+tell([row for event in hear(1) for row in event.rows], pid in world.children.members)
+""")
+    assert told(one) == [[["0", 7]], False]
+
+
 def test_a_signal_that_the_caller_ignores_stays_ignored(launcher):
     one = launcher("tell(0)\ntell([event.number for event in world.events(60)])", ignores="HUP")
     told(one)

@@ -1,0 +1,35 @@
+#!/usr/bin/env bats
+# --import_once with the real MindSpore: the same losses, and to each rank its own device.
+
+# bats file_tags=thorough,trains
+load helper
+
+setup() {
+  setup_training
+  need_mindspore
+}
+
+# losses WORD...: what rank 0 prints of the losses of two ranks that train for an epoch, and its accuracy
+losses() {
+  ends 0 '*' timeout 300 bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --console none "$@" \
+    "$PROJECT/configs/mnist/lenet5_digits.yaml" -- -o scheduler.num_epochs=1 system.log_interval=1 || return
+  [[ $stderr != *'imports for itself'* ]] || fail "$stderr" || return
+  grep -o 'step: [0-9]*, loss is .*\|accuracy.*' logs/latest/rank_0.log
+}
+
+@test "real MindSpore: the losses of LeNet-5 are the same to the last digit" {
+  losses >own.txt
+  losses --import_once >once.txt
+  [[ $(grep -c loss own.txt) -gt 20 ]]
+  diff own.txt once.txt
+}
+
+@test "real MindSpore: each rank has its own device, also in DEVICE_ID after init(), and may choose another" {
+  printf '%s\n' 'import os' 'import mindspore' 'from mindspore.communication import init' 'init()' \
+    'print("has", mindspore.get_context("device_id"), os.environ["DEVICE_ID"], os.environ["RANK_ID"])' >device.py
+  ends 0 '*' timeout 300 bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --console none --import_once device.py
+  [[ "$(grep -h '^has' logs/latest/rank_{0,1}.log)" = $'has 0 0 0\nhas 1 1 1' ]] || fail "$(head logs/latest/rank_*.log)"
+  sed -i 's/^init()/mindspore.set_context(device_id=int(os.environ["RANK_ID"]) + 2)/' device.py
+  ends 0 '*' timeout 300 bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --console none --import_once device.py
+  [[ "$(grep -h '^has' logs/latest/rank_{0,1}.log)" = $'has 2 0 0\nhas 3 1 1' ]] || fail "$(head logs/latest/rank_*.log)"
+}

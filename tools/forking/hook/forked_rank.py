@@ -1,0 +1,132 @@
+"""How a fork of the parent becomes a rank: its log, its cores, its environment, its words, and what is random.
+
+Like sitecustomize.py beside it, this file imports nothing but what Python has loaded.
+"""
+
+import os
+import sys
+
+CANNOT_START = 78
+END_OF_LOG = 1 << 16  # bytes of what the imports have printed that a rank's log gets
+LIBRARIES = ("mindspore", "numpy")  # they know what they set
+
+
+def write(descriptor: int, text: bytes) -> None:
+    """Writes all of it, unless the disk is full."""
+    try:
+        while text:
+            text = text[os.write(descriptor, text) :]
+    except OSError:
+        return
+
+
+class Memory:
+    """Where the kernel shows others the command and the environment of this process.
+
+    The variables of the parent alone are the last ones.  They leave room for those of a rank.
+    """
+
+    def __init__(self, first: bytes) -> None:
+        """first: the first of those variables."""
+        with open("/proc/self/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        self.words, self.words_end, self.environment, self.end = map(int, fields[45:49])
+        with open("/proc/self/environ", "rb") as file:
+            self.environment += file.read().index(b"\0" + first + b"=") + 1
+
+    def show(self, words: bytes, variables: bytes) -> None:
+        """Without that right, or room, others see the parent's."""
+        try:
+            with open("/proc/self/mem", "r+b", buffering=0) as memory:
+                texts = [(self.environment, self.end, variables)]
+                texts += [(self.words, self.words_end, words)] if words else []
+                for begin, end, text in texts:
+                    if 0 < begin < end and len(text) <= end - begin:
+                        memory.seek(begin)
+                        memory.write(text.ljust(end - begin, b"\0"))
+        except OSError:
+            return
+
+
+def take_streams(log: bytes) -> None:
+    """stdout and stderr of this process are the log from now on; what the imports have printed comes first."""
+    sys.stdout.flush()
+    with open("/proc/self/fd/1", "rb") as file:
+        printed = file.read(END_OF_LOG)
+    own = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(own, 1)
+    os.dup2(own, 2)
+    os.close(own)
+    write(1, printed)
+
+
+def take_words(words: list[str]) -> None:
+    """The words of the command, where they differ from rank to rank."""
+    own = len(sys.argv) - 1
+    sys.argv[1:] = words[len(words) - own :]
+    if hasattr(sys, "orig_argv"):
+        sys.orig_argv[:] = words
+
+
+def take_seeds() -> None:
+    """What is random, or named by the process, at an import; Python's `random` takes a seed in each fork by itself."""
+    if "threading" in sys.modules:
+        sys.modules["threading"].current_thread()._set_native_id()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    if "multiprocessing.process" in sys.modules:
+        sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
+
+
+def take_device(fault: str) -> None:
+    """MindSpore reads DEVICE_ID at its import, so it gets the rank's now.
+
+    fault: what to say if it does not take it; empty: that is not asked, because the program may change it only before.
+    """
+    number, mindspore = os.environ.get("DEVICE_ID", ""), sys.modules.get("mindspore")
+    if mindspore is None or not hasattr(mindspore, "context") or not (number.isascii() and number.isdigit()):
+        return
+    mindspore.context._context().set_device_id(int(number))
+    if fault and mindspore.get_context("device_id") != int(number):
+        write(2, os.fsencode(fault + "\n"))
+        os._exit(CANNOT_START)
+
+
+def tell_late(line: str, beginnings: tuple[bytes, ...]) -> None:
+    """From now on, says so when the program sets a variable that a module has read at its import, once of each.
+
+    beginnings: of the names of such variables; a whole name ends with "=".
+    """
+    told: set[bytes] = set()
+
+    def heard(event: str, values: tuple) -> None:  # type: ignore[type-arg]
+        if event == "os.putenv" and (values[0] + b"=").startswith(beginnings):
+            name, value = values
+            libraries = {sys._getframe(depth).f_globals.get("__name__", "").partition(".")[0] for depth in (1, 2)}
+            if name not in told and os.environb.get(name) != value and not libraries & set(LIBRARIES):
+                told.add(name)
+                write(2, os.fsencode(line.replace("NAME", os.fsdecode(name)) + "\n"))
+
+    sys.addaudithook(heard)
+
+
+def become(rank: dict, orders: dict, memory: Memory, gate: int) -> None:  # type: ignore[type-arg]
+    """This fork becomes the rank, as soon as the launcher knows it."""
+    take_streams(rank["log"])
+    if rank["cores"]:
+        os.sched_setaffinity(0, rank["cores"])
+    for name, value in rank["own"].items():
+        os.environb[name] = value
+    if rank["words"]:
+        take_words([os.fsdecode(word) for word in rank["words"]])
+    memory.show(
+        b"".join(word + b"\0" for word in rank["words"] or ()),
+        b"".join(b"%s=%s\0" % (n, os.environb[n]) for n in (b"PYTHONPATH", *rank["own"]) if n in os.environb),
+    )
+    take_seeds()
+    take_device(orders["no_device"])
+    if orders["frozen"]:
+        tell_late(orders["late"], tuple(orders["frozen"]))
+    if os.read(gate, 1) != b"g":  # the launcher is gone, or has ended the job
+        os._exit(CANNOT_START)
+    os.close(gate)

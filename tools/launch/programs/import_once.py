@@ -1,0 +1,166 @@
+"""--import_once: whether the ranks of a launch can be forks of one process, and what that process imports.
+
+A launch whose ranks cannot be forks starts them as ever, and says why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+
+from hccl_tools.common import project
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.words import one_line, short_path
+from hccl_tools.machine import programs
+from tools.launch.programs import frozen, python_words, rank_words, sources
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tools.launch.devices.binding import Binding
+    from tools.launch.job import Job
+    from tools.launch.request import Request
+
+AUTO, FORCE = "auto", "force"  # in place of a module
+SAFE = ("numpy", "mindspore")  # known to be safe, in the order of their import
+HOOK = project.path("tools", "forking", "hook")  # first in the parent's PYTHONPATH
+_HIDES = "EIS"  # options with which Python does not look there for sitecustomize
+_IMPORT = re.compile(
+    rb"^(?:from[ \t]+(?P<base>(?:%(safe)s)[.\w]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n]*)"
+    rb"|import[ \t]+(?P<plain>[^\n]*))" % {b"safe": "|".join(SAFE).encode()},
+    re.MULTILINE,
+)
+_NAME = re.compile(r"[\w.]+")
+_NO_NAME = re.compile(r"\bas\s+\w+|#.*")
+
+
+class Imports(Record):
+    """What the parent of the ranks imports.
+
+    modules: (name, whether it must be there); program: the path of the ranks' file; empty: their command has -m.
+    forced: also on NPUs and GPUs, where each rank then asks MindSpore for its device.
+    """
+
+    modules: list[tuple[str, bool]]
+    program: str
+    forced: bool
+
+    def names(self) -> list[str]:
+        """Of the modules."""
+        return [name for name, _ in self.modules]
+
+
+def check(request: Request) -> None:
+    """Raises Refusal for what this command line cannot mean."""
+    named, words = _named(request)
+    wrong = [name for name in named if not all(part.isidentifier() for part in name.split("."))]
+    if wrong:
+        text = tr(
+            "--import_once={name}: is not the name of a module; write names with commas between them, such as"
+            " --import_once=numpy,mindspore",
+            name=one_line(wrong[0]),
+        )
+        raise Refusal(USAGE, text)
+    if request.engine != "local":
+        text = tr(
+            "--import_once: {engine} starts the ranks, and each imports for itself; leave the option out",
+            engine=request.engine,
+        )
+        raise Refusal(USAGE, text)
+    if request.device_target != "CPU" and FORCE not in words:
+        text = tr(
+            "--import_once: nobody has tried it with {target}, whose libraries may keep the device of the first"
+            " process; leave it out, or try it with --import_once=force",
+            target="NPUs" if request.device_target == "Ascend" else "GPUs",
+        )
+        raise Refusal(REFUSED, text)
+
+
+def _named(request: Request) -> tuple[list[str], list[str]]:
+    """(the modules that the user names, all words of the option)."""
+    words = (request.import_once or "").split(",")
+    return [word for word in words if word not in (AUTO, FORCE)], words
+
+
+def choose(request: Request, job: Job, binding: Binding | None) -> tuple[Imports | None, list[str]]:
+    """(what is imported once, remarks)."""
+    named, words = _named(request)
+    if why := _why_not(request, job, binding):
+        return None, [without(why)]
+    kind, path, _ = python_words.parts(job.words[1:])
+    source = path if kind == "file" else str(job.source)
+    texts = list(sources.contents(source))
+    modules = [(name, True) for name in named]
+    if not named or AUTO in words:
+        modules += [pair for pair in _of_program(job, texts) if pair[0] not in named]
+    if not modules:
+        why = tr(
+            "{program} imports neither MindSpore nor NumPy in its own lines; name modules: --import_once=NAME,NAME",
+            program=one_line(short_path(source)),
+        )
+    why = why or _sets_variables(texts, [name for name, _ in modules])
+    if why:
+        return None, [without(why)]
+    return Imports(modules=modules, program=path if kind == "file" else "", forced=FORCE in words), []
+
+
+def without(why: str) -> str:
+    """The line for the user when each rank imports for itself."""
+    return tr("note: --import_once: {why}; each rank imports for itself", why=why)
+
+
+def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
+    """Why the ranks cannot be forks, whatever is imported; empty: they can."""
+    words = job.words
+    if not words or not _is_our_python(words[0]):
+        return tr("{program} is not this launcher's Python", program=one_line(words[0] if words else "-"))
+    kind, path, before = python_words.parts(words[1:])
+    if not kind or (kind == "module" and not job.source):
+        return tr("the ranks do not run a file or a module of Python")
+    if any(set(word) & set(_HIDES) for word in words[1:before] if re.fullmatch("-[A-Za-z]+", word) and word != "-m"):
+        return tr("the options {options} of Python hide sitecustomize", options=one_line(" ".join(words[1:before])))
+    if request.rank_folder or request.rank_files is not None:
+        return tr("with --rank_folder each rank runs another copy of the program")
+    if request.per_rank_words and rank_words.has_any(path):
+        return tr("--per_rank_words gives each rank another program")
+    if ":" in HOOK:
+        return tr("the path of this project has a colon, which PYTHONPATH cannot have")
+    if binding and len({len(list(cores)) for cores in binding.cores.values()}) > 1:
+        return tr("the ranks are bound to different numbers of cores, and libraries size their threads at the import")
+    return ""
+
+
+def _is_our_python(program: str) -> bool:
+    """Whether the program is the interpreter that runs this: the same file, of the same environment."""
+    found = program if "/" in program else programs.find(program) or program
+    same = os.path.realpath(found) == os.path.realpath(sys.executable)
+    return same and os.path.dirname(os.path.abspath(found)) == os.path.dirname(os.path.abspath(sys.executable))
+
+
+def _of_program(job: Job, texts: Sequence[tuple[str, bytes]]) -> list[tuple[str, bool]]:
+    """(module, whether it must be there) of what the program and its own files import of `SAFE` in whole lines."""
+    found = {"numpy": False, "mindspore": True} if job.needs_mindspore else {}
+    for _, text in texts:
+        for match in _IMPORT.finditer(text):
+            base = (match["base"] or b"").decode("ascii", "replace")
+            names = _NAME.findall(_NO_NAME.sub("", (match["names"] or match["plain"]).decode("utf-8", "replace")))
+            for name in [base, *(f"{base}.{name}" for name in names)] if base else names:
+                if name.partition(".")[0] in SAFE and all(part.isidentifier() for part in name.split(".")):
+                    found[name.partition(".")[0]] = True
+                    found.setdefault(name, False)
+    return sorted(found.items(), key=lambda pair: (SAFE.index(pair[0].partition(".")[0]), pair[0]))
+
+
+def _sets_variables(texts: Sequence[tuple[str, bytes]], modules: Sequence[str]) -> str:
+    """Why not: the program sets a variable by itself that one of the modules reads at its import."""
+    begins = frozen.beginnings(modules)
+    for path, text in texts if begins else ():
+        if name := frozen.set_in(text, begins):
+            return tr(
+                "{path} sets {name}, which is read at the import", path=one_line(short_path(path)), name=one_line(name)
+            )
+    return ""
