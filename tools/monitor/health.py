@@ -44,15 +44,18 @@ class Health:
         late = self._has_stepped and (quiet > self._limit or now - self._stepped > STARTS * self._limit)
         self._stalls = late or quiet > STARTS * self._limit
 
-    def told(self, now: float) -> tuple[int, dict[str, Any]]:
-        """(the status of HTTP, what to say), as the last look has found it."""
+    def told(self) -> tuple[int, dict[str, Any], float]:
+        """(the status of HTTP, what to say, when it was looked), as the last look has found it."""
         state = "starting" if not self._begun else "stalled" if self._stalls else "running"
         if state == "running" and not self._has_stepped:
             state = "no step yet"
-        return 503 if self._stalls else 200, {
-            "state": state,
-            "progress_age_seconds": round(self._looked - self._wrote, 1),
-            "step_age_seconds": round(self._looked - self._stepped, 1) if self._has_stepped else None,
-            "stall_timeout_seconds": self._limit,
-            "looked_seconds_ago": round(max(0.0, now - self._looked), 1),
-        }
+        return (
+            503 if self._stalls else 200,
+            {
+                "state": state,
+                "progress_age_seconds": round(self._looked - self._wrote, 1),
+                "step_age_seconds": round(self._looked - self._stepped, 1) if self._has_stepped else None,
+                "stall_timeout_seconds": self._limit,
+            },
+            self._looked,
+        )

@@ -32,19 +32,19 @@ class Served:
         self._run = run
         self._health = Health(limit, time.monotonic())
         self._metrics = f"{MARK}, run {run}: no rank has started\n".encode("utf-8", "replace")
-        self._told = self._health.told(time.monotonic())
+        self._told = self._health.told()
         Server(listener, self.page).start()
 
     def begin(self) -> None:
         """The ranks of an attempt begin, or one of them begins again."""
         self._health.begin(time.monotonic())
-        self._told = self._health.told(time.monotonic())
+        self._told = self._health.told()
 
     def look(self, ranks: Iterable[RankProgress], grown: bool) -> None:
         """What the monitor has seen of the logs."""
         now = time.monotonic()
         self._health.look(now, ranks, grown)
-        self._told = self._health.told(now)
+        self._told = self._health.told()
 
     def take(self, families: list[Family]) -> None:
         """The metrics from now on."""
@@ -55,6 +55,8 @@ class Served:
         if path == "/metrics":
             return 200, PROMETHEUS, self._metrics
         if path == "/healthz":
-            status, told = self._told
-            return status, "application/json", (json.dumps({**told, "run": self._run}) + "\n").encode()
+            status, told, looked = self._told
+            ago = round(max(0.0, time.monotonic() - looked), 1)
+            document = {**told, "looked_seconds_ago": ago, "run": self._run}
+            return status, "application/json", (json.dumps(document) + "\n").encode()
         return (200, TEXT, b"/metrics\n/healthz\n") if path == "/" else None

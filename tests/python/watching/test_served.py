@@ -9,6 +9,7 @@ from launching import request
 from hccl_tools.common.refusal import Refusal
 from tools.launch import listening, monitored
 from tools.monitor import http_server, main
+from tools.monitor import served as served_module
 from tools.monitor.health import STARTS, Health
 from tools.monitor.http_server import MOST_CONNECTIONS, MOST_REQUEST, TEXT, Server
 from tools.monitor.metrics import Family
@@ -36,12 +37,12 @@ class Looks:
             self.time += 10
             self.ranks[0].steps_done += steps
             self.health.look(self.time, self.ranks, lines or steps)
-        status, told = self.health.told(self.time)
+        status, told, _ = self.health.told()
         return told["state"], status
 
 
 def test_before_the_first_look_the_job_starts():
-    status, told = Health(100, 0.0).told(50.0)
+    status, told, _ = Health(100, 0.0).told()
     assert (status, told["state"], told["step_age_seconds"]) == (200, "starting", None)
 
 
@@ -50,8 +51,8 @@ def test_a_job_that_steps_runs_and_one_that_is_silent_stands_still():
     assert job.during(500, steps=True) == ("running", 200)
     assert job.during(100) == ("running", 200)
     assert job.during(10) == ("stalled", 503)
-    status, told = job.health.told(job.time + 3)
-    assert (told["progress_age_seconds"], told["looked_seconds_ago"]) == (110.0, 3.0)
+    _, told, looked = job.health.told()
+    assert (told["progress_age_seconds"], looked) == (110.0, job.time)
     assert job.during(10, steps=True) == ("running", 200)  # it was only slow
 
 
@@ -201,6 +202,14 @@ def test_the_pages_of_a_job(served):
     with socket.create_connection(address) as peer:  # the thread answers
         peer.sendall(b"GET /healthz HTTP/1.1\r\n\r\n")
         assert peer.makefile("rb").read().startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_healthz_says_how_old_the_last_look_is(served, monkeypatch):
+    pages, _ = served
+    pages.look([Rank()], True)
+    now = served_module.time.monotonic()
+    monkeypatch.setattr(served_module.time, "monotonic", lambda: now + 7)
+    assert 7.0 <= json.loads(pages.page("/healthz")[2])["looked_seconds_ago"] < 100
 
 
 def test_an_order_tells_that_a_rank_was_started_again():
