@@ -196,7 +196,7 @@ metadata() {
   local -r all=$(taskset -pc $$ | sed 's/.*: //')
   as_root 13 bash -c 'taskset -pc "$1" "$(</run/sshd.pid)"' - "${all%%[,-]*}"
   undo as_root 13 bash -c "taskset -pc $all \$(</run/sshd.pid)"
-  finds 1 "  node13: 1 processors; the other 15 hosts: *"
+  finds 1 "  node13: 1 processor; the other 15 hosts: *"
 }
 
 @test "faults: an MTU" {

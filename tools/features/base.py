@@ -110,10 +110,10 @@ class Feature:
         """Whether they start it again."""
         return False
 
-    def how_far(self) -> tuple[int, int, int, str]:
+    def how_far(self) -> tuple[int, int, int, str] | None:
         """How far the attempt came that has ended: the step, that of the attempts before, whether there is a checkpoint
-        that is further than all before, and why a restart would not help."""
-        return 0, 0, 0, ""
+        that is further than all before, and why a restart would not help.  None: this feature does not know."""
+        return None
 
     def in_vain(self) -> int:
         """How many restarts in a row did not help, with that of the attempt that has ended."""

@@ -32,16 +32,21 @@ def tell(run_dir: str, asks: bool) -> str:
             out.write(f'{{"{_KEY}": {int(asks)}}}\n')
         os.replace(draft, file)
     except OSError as error:
+        _remove(draft)
         return error.strerror or str(error)
     return ""
 
 
 def forget(run_dir: str) -> None:
     """Removes it: an attempt begins."""
+    _remove(path(run_dir))
+
+
+def _remove(file: str) -> None:
     try:
-        os.unlink(path(run_dir))
+        os.unlink(file)
     except OSError:
-        return  # the first attempt has none; where it cannot be removed, it cannot be written either
+        return  # it is not there; where it cannot be removed, it cannot be written either
 
 
 def read(file: str) -> bool | None:

@@ -226,7 +226,7 @@ def test_choices(takes, expected):
 
 # what only the user knows
 _UNKNOWN = {"N", "NAME", "NAMES", "MIB", "SECONDS", "ID", "IP", "LIST", "RANGE", "TEXT", "CODE", "KEY=VALUE", "FACTOR"}
-_UNKNOWN |= {"PORT", "WORDS"}
+_UNKNOWN |= {"PORT", "WORDS", "[MODULES]"}
 
 
 def test_what_is_known_of_each_value():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tools.features.base import Feature
 from tools.features.beside import say_all
 from tools.features.elastic_restarts import ElasticRestarts
 from tools.features.explanation import Explanation
@@ -115,3 +116,9 @@ def test_a_signal_between_the_plan_and_the_first_rank_of_a_pod_is_no_traceback(m
     words = ["script=scripts/run_pod.sh", "caller=/", "ignored=0", "local", "CONFIG", "placement=pod", "grace=25"]
     assert launcher.main([*words, "device_target=CPU", "--", "config.yaml"]) == 143
     assert capfd.readouterr().err == "run_pod.sh: SIGTERM: no rank has started yet\n"
+
+
+@pytest.mark.parametrize("step", ["how_far", "in_vain", "why_not_ready", "others_status", "others_host", "what_failed"])
+def test_a_feature_that_has_no_answer_leaves_it_to_the_next_one(step):
+    """Hooks takes the first answer that is not false, so the default must be false, whatever the order of the table."""
+    assert not getattr(Feature(SimpleNamespace()), step)()
