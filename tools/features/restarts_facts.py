@@ -7,6 +7,7 @@ import os
 from hccl_tools.common.language import tr
 from tools.attempts import saves
 from tools.launch.engines import hccl_ports
+from tools.supervise import held
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def _wanted(run: Run) -> dict[str, Any]:
     return {
         "mark": run.mark,
         "launcher": os.getpid(),
+        "since": held.now(),
         "devices": [device for _, device in plan.ranks] if on_npus or on_gpus else [],
         "gpus": on_gpus,
         "scheduler": [host, int(port)] if listens and port.isdigit() and host else None,

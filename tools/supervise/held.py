@@ -6,6 +6,7 @@ What was in use before the first attempt did not hinder it, and is not waited fo
 from __future__ import annotations
 
 import os
+import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
@@ -50,6 +51,7 @@ class Wanted(Record):
 
     mark: str
     launcher: int = 0
+    since: int = 0  # when the job began, as now() has it; what began before is not of the job; 0: what is there now
     devices: Sequence[int] = ()
     gpus: bool = False  # the devices are GPUs
     scheduler: Sequence[str | int] | None = None
@@ -66,7 +68,9 @@ class Watch:
         self._listened = _listened(wanted.hccl)
         # Process 1 of a container becomes the parent of what has nothing to do with the job.
         self._descends = wanted.launcher > 1
-        self._strangers = descendants(wanted.launcher, ()) if self._descends else set()
+        there = descendants(wanted.launcher, ()) if self._descends else set()
+        # A rank may have begun already: this process takes its time on a busy machine.
+        self._strangers = {pid for pid in there if not wanted.since or _begun(pid) < wanted.since}
         self._hccp = set(_hccp()) if wanted.devices and not wanted.gpus else set()
         if self._before.failure:
             self.note = tr(
@@ -227,6 +231,11 @@ def earlier(job: bytes, engine: int) -> list[int]:
     """The processes of a job that began before the process `engine`, which has begun with this attempt."""
     begun = _begun(engine)
     return [pid for pid in proc.marked(job) if pid != engine and 0 < _begun(pid) < begun]
+
+
+def now() -> int:
+    """This moment, in ticks since the machine began."""
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def _begun(pid: int) -> int:

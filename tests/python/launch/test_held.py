@@ -292,3 +292,19 @@ def test_gpus_are_free_when_no_other_process_and_no_more_memory_is_on_them(tmp_p
     smi.write_text("#!/bin/sh\nexit 9\n")
     (found,) = watch.look()
     assert "cannot be looked at" in found.what and found.remedy == "nvidia-smi"
+
+
+# ---- who began when --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_what_began_with_the_job_is_of_the_job_even_if_the_first_look_comes_late(nap, late):
+    """On a busy machine a rank can leave a process before anybody has looked for the first time."""
+    before = held.now()
+    left = nap()
+    until = time.monotonic() + 60
+    while held.now() <= before + 1:
+        assert time.monotonic() < until
+    watch = Watch(Wanted(mark=MARK, launcher=os.getpid(), since=before if late else held.now()))
+    found = [each for each in watch.look() if left.pid in each.pids]
+    assert bool(found) is late
