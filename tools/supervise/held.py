@@ -11,8 +11,8 @@ import time
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
-from hccl_tools.machine import gpu_use, npu_use, sockets
-from tools.launch.engines import port_holder, ports
+from hccl_tools.machine import gpu_use, kernel_ports, npu_use
+from tools.launch.engines import hccl_ports, port_holder, ports
 from tools.supervise import proc
 from tools.supervise.members import command
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 else:
     import _signal
 
-HCCL_PORTS = 16  # from the base port on, by HCCL's manual
 OURS = b"mindspore-launch-"  # how the command of a process beside the launcher begins
 _HCCP = b"hccp_service"
 _MORE = 1024  # MB that a device may have in use more than before the first attempt
@@ -166,9 +165,7 @@ def _listened(base: int | None) -> set[int]:
     """The ports of HCCL at which somebody listens."""
     if base is None:
         return set()
-    wanted = range(base, base + HCCL_PORTS)
-    found = (sockets.port(each.local) for each in sockets.all_tcp() if each.state == sockets.LISTENS)
-    return {number for number in found if number in wanted}
+    return kernel_ports.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
 
 
 def _hccp() -> Iterator[int]:

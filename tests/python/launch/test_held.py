@@ -12,6 +12,7 @@ import documents
 import pytest
 
 from hccl_tools.machine import npu_use
+from tools.launch.engines import hccl_ports
 from tools.rank import free
 from tools.supervise import held, proc
 from tools.supervise.held import Wanted, Watch
@@ -136,7 +137,7 @@ def test_hccls_ports_are_waited_for_unless_they_were_in_use_before_the_job():
     with first:
         watch = Watch(Wanted(mark=MARK, hccl=port))
         assert watch.look() == []
-        for other in range(port + 1, port + held.HCCL_PORTS):
+        for other in range(port + 1, port + hccl_ports.LAST_DEVICE + 1):
             with contextlib.suppress(OSError):
                 second, other = listening(other)
                 break
