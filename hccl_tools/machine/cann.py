@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 
+from hccl_tools.machine import key_values
 from hccl_tools.machine.driver import DEFAULT_ROOT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-_LONGEST = 1 << 20  # bytes of a file with a version
 
 
 def active() -> str:
@@ -41,10 +40,10 @@ def version(folder: str, root: str = "") -> str | None:
     """
     # The toolkit's file comes first: packages of operators may have a version of their own.
     for path in sorted(_files_of_parts(root + folder), key=lambda path: ("toolkit" not in path[len(root) :], path)):
-        number = _setting(path, "version")
+        number = key_values.value(path, "version")
         if number:
             return number
-    return _setting(f"{root}{folder}/compiler/version.info", "Version")
+    return key_values.value(f"{root}{folder}/compiler/version.info", "Version")
 
 
 def _files_of_parts(folder: str) -> Iterator[str]:
@@ -67,14 +66,3 @@ def release(text: str | None) -> tuple[int, int] | None:
     """The first two numbers of a version such as 8.1.RC1; None where it has none."""
     found = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", text or "")
     return (int(found.group(1)), int(found.group(2))) if found else None
-
-
-def _setting(path: str, key: str) -> str | None:
-    """The value of ``key=value`` in a file; None where there is none."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            text = file.read(_LONGEST)
-    except OSError:
-        return None
-    match = re.search(rf"^\s*{re.escape(key)}\s*=\s*(.*?)\s*$", text, re.MULTILINE | re.IGNORECASE)
-    return match[1].strip("\"'") if match else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.machine import key_values
+
 ROOT = ""  # the folder that replaces / in tests
 
 
@@ -18,8 +20,7 @@ def read(path: str) -> str | None:
 
 def setting(path: str, key: str) -> str | None:
     """The value of ``key=value`` in a file, without quotes, None where there is none; the case of the key is free."""
-    match = re.search(rf"^\s*{re.escape(key)}\s*=\s*(.*?)\s*$", read(path) or "", re.MULTILINE | re.IGNORECASE)
-    return match[1].strip("\"'") if match else None
+    return key_values.value(ROOT + path, key)
 
 
 def number(path: str) -> int | None:
