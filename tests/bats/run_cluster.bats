@@ -3,6 +3,7 @@
 
 # bats file_tags=thorough
 load helper
+load cluster
 load ../lab/lab
 
 setup() {
@@ -45,34 +46,6 @@ instances = [{"pod_name": f"job-{n}", "server_id": name, "devices": [
 group = {"group_name": "job", "device_count": "4", "instance_count": "2", "instance_list": instances}
 print(json.dumps({"status": "completed", "group_count": "1", "group_list": [group]}))
 PY
-}
-
-# cluster WORD...: run_cluster.sh with the stub trainer on CPU
-cluster() {
-  launch run_cluster.sh --config config.yaml "$@"
-}
-
-# cluster_on HOST WORD...: the same on a host of the lab
-cluster_on() {
-  stubbed run_cluster.sh --device_target CPU --config config.yaml "${@:2}"
-  on "$1" "${STUBBED[@]}"
-}
-
-# hosts SLOTS: a hostfile of the lab's two hosts
-hosts() {
-  printf '10.77.0.%s slots=%d\n' 1 "$1" 2 "$1" >hosts
-}
-
-# cluster_refused STATUS PATTERN WORD...: the command is refused, with one line, and does nothing
-cluster_refused() {
-  refused "$1" "$2" cluster "${@:3}"
-}
-
-# lab_of_two SLOTS: the lab, mpirun, and a hostfile
-lab_of_two() {
-  need mpirun
-  lab_up 2
-  hosts "$1"
 }
 
 # On both hosts no trainer runs; each sees its own processes only.
