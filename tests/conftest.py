@@ -12,7 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
-from suite import open_mpi, summary
+from suite import costs, open_mpi, summary
 from suite.bats_files import BatsFile
 
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
@@ -22,6 +22,7 @@ _HIDDEN = re.compile(
     r"|\bip (link|address|route|netns)\b|\bip\"|need .*\bip\b|\blab\b|lab_(up|of)",
     re.IGNORECASE,
 )
+_USED = pytest.StashKey[float]()  # processor seconds before the test
 _LEFT = pytest.StashKey[set]()  # folders that killed mpiruns had left before the tests
 
 
@@ -114,6 +115,24 @@ def pytest_runtest_protocol():
         gc.freeze()  # see tools/trainer/job.py
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Notes what this process has used before the test."""
+    item.stash[_USED] = costs.used()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    """The test's last report says what the test has cost."""
+    if call.when == "teardown":
+        item.user_properties.append((costs.NAME, costs.used() - item.stash[_USED]))
+
+
+def pytest_runtest_logreport(report):
+    """Counts the costs, in the process that prints."""
+    costs.add(report)
+
+
 def pytest_xdist_auto_num_workers():
     """Three times the processors: most tests of launches wait for events, and few compute."""
     return 3 * len(os.sched_getaffinity(0))
@@ -126,9 +145,11 @@ def pytest_xdist_make_scheduler(config, log):
     return ByUnit(config, log)
 
 
-def pytest_terminal_summary(terminalreporter):
-    """What was skipped, and what would bring it."""
+def pytest_terminal_summary(terminalreporter, config):
+    """What was skipped, and what would bring it; what the tests have cost, and with --durations=N which files most."""
     summary.skipped(terminalreporter)
+    for line in costs.lines(config.option.durations):
+        terminalreporter.write_line(line)
 
 
 def pytest_unconfigure(config):

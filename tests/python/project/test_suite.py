@@ -77,6 +77,17 @@ def test_bats_files_and_python_files_have_one_report(suite, workers):
     ]
 
 
+@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["one", "two"])
+def test_what_the_tests_cost_is_told_with_the_dearest_files(suite, workers):
+    (suite.folder / "x.bats").write_text(
+        '@test "one" { for ((i = 0; i < 2000; i++)); do :; done; }\n@test "two" { :; }\n'
+    )
+    (suite.folder / "test_x.py").write_text("def test_x(): pass\n")
+    code, lines = suite("--durations=1", *workers)
+    whole = next(index for index, line in enumerate(lines) if line.startswith("processor time of the tests: "))
+    assert code == 0 and re.fullmatch(r" +[\d.]+ s +[\d.]+%  .*x\.bats", lines[whole + 1]), lines
+
+
 def test_a_bats_test_that_waits_for_ever_fails_and_leaves_nothing(suite, tmp_path, monkeypatch):
     monkeypatch.setenv("BATS_LIMIT", "2")
     monkeypatch.setenv("TMPDIR", str(tmp_path))  # a bats that is killed leaves its folder
