@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")  # a host without IPv6 has one of them
 ESTABLISHED, LISTENS = "01", "0A"
+ENDED = ("04", "05", "06", "09", "0B")  # nobody has it open; the kernel keeps its port for about a minute
 
 
 class Socket(Row):

@@ -109,7 +109,7 @@ def links(asked):
         "took": 0.001,
     }
     made = [[target, port, "ok", well] for target, _, port, _ in asked["connects"]]
-    there = {"here": True, "strangers": 0, "busy": {}, "began": 1e9, "ended": 1e9 + 2}
+    there = {"here": True, "strangers": 0, "busy": {}, "passing": [], "began": 1e9, "ended": 1e9 + 2}
     return {"links": made, **there, "interfaces": {"eth0": [asked["address"]]}}
 
 

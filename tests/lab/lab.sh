@@ -229,6 +229,7 @@ lab::__host() {
   mount -t proc proc /proc
   lab::mounts "$host"
   printf '0\n' >/proc/sys/net/ipv4/ip_unprivileged_port_start
+  printf '60000-60031\n' >/proc/sys/net/ipv4/ip_local_reserved_ports # HCCL's, as doctor.sh advises
   (lab::as_caller "$(type -P sshd)" -f "$host/sshd_config" -E "$host/log")
   for ((tries = 0; tries < 500; tries++)); do # it writes the file when it listens
     [[ ! -e /run/sshd.pid ]] || break

@@ -53,6 +53,7 @@ class Net:
             found[host] = {
                 "links": [self.link(host, target, port, what) for target, _, port, what in part["connects"]],
                 "busy": {},
+                "passing": [],
                 "here": True,
                 "strangers": 0,
                 "began": began,

@@ -338,6 +338,39 @@ def test_a_port_in_use_is_named_with_its_process():
     assert answer["busy"][str(port)].startswith(f"process {os.getpid()} listens there: ")
 
 
+def test_a_port_of_a_connection_that_has_just_ended():
+    plan = planned(2, ours=1, scheduler=0)
+    port = plan["node0"]["listens"][0]
+    with socket.create_server(("127.0.0.9", 0)) as server:
+        with socket.socket() as ssh:
+            ssh.bind(("127.0.0.2", port))  # as the kernel gives it to a connection
+            ssh.connect(server.getsockname())
+            other, _ = server.accept()
+        assert other.recv(1) == b""  # the side that ends first keeps the port
+        other.close()
+    answer = links.listen_and_connect(asked(plan, "node0", BRIEF))
+    assert answer["busy"] == {str(port): "a connection that has just ended has it, for about a minute"}
+    assert answer["passing"] == [port]
+
+
+@pytest.mark.parametrize(
+    ("times", "transfers"), [([0.001, 0.002, 0.001], 3), ([0.03] * 20, 12), ([0.03] * 5 + [0.001], 6), ([0.2] * 9, 3)]
+)
+def test_transfers_that_are_all_slow_are_tried_more_often(monkeypatch, times, transfers):
+    now = [0.0]
+    monkeypatch.setattr(talk.time, "perf_counter", lambda: now[0])
+    found, made = {}, 0
+    side = talk.call(b"", b"", "full", lambda: 0.0, found)
+    want = next(side)
+    with contextlib.suppress(StopIteration):
+        while True:
+            if want.begins == b"K":
+                now[0] += times[made]
+                made += 1
+            want = side.send(bytes(want.size))
+    assert made == transfers and found["took"] == pytest.approx(min(times[:made]))
+
+
 def test_strangers_are_counted_and_disturb_nobody():
     plan = planned(2, ours=1, scheduler=0)
     exchange = Exchange(asked(plan, "node1"), time.time)

@@ -211,6 +211,18 @@ def test_a_port_in_use_is_named_and_not_the_links_to_it():
     assert found.text == "port 60000 cannot be used: on node2, process 7 listens there: python train.py"
 
 
+def test_a_port_that_will_be_free_in_a_minute_blocks_nothing():
+    held = net(8, fault=lambda s, t, port: "refused" if (t, port) == ("node2", 60000) else None)
+    why = {"60000": "a connection that has just ended has it", "8118": "process 7 listens there: x"}
+    held.changes = {"node2": {"busy": why, "passing": [60000]}}
+    blocks, passes = held.judged()
+    assert short([blocks, passes]) == [
+        ("blocks", "port", ("node2",), (), (8118,)),
+        ("surprises", "port", ("node2",), (), (60000,)),
+    ]
+    assert passes.text == "port 60000 cannot be used: on node2, a connection that has just ended has it"
+
+
 def test_links_to_hosts_that_have_not_answered_are_left_out():
     silent = net(8, fault=lambda *link: "timeout" if "node2" in link[:2] else None)
     answers = silent.answers()
@@ -243,7 +255,7 @@ JSON = st.recursive(
 
 
 @settings(max_examples=200, deadline=None)
-@given(JSON, st.sampled_from(["links", "busy", "here", "began", "ended", "interfaces", None]))
+@given(JSON, st.sampled_from(["links", "busy", "passing", "here", "began", "ended", "interfaces", None]))
 def test_an_answer_of_any_form_ends_nothing(odd, where):
     planned = net(3)
     answers = planned.answers()

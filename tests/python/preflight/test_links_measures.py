@@ -110,6 +110,14 @@ def test_a_host_with_slow_transfers_is_not_named_again_for_a_round_trip_that_wai
     assert [(found.hosts, found.peers) for found in both.judged()] == [(("node2",), ())]
 
 
+def test_a_host_that_crawls_is_not_named_again_for_its_links_that_are_slow_only():
+    peer = next(target for target, _, _, what in net(16).plan["node2"]["connects"] if what == "full")
+    through = ("node2", peer)
+    some = net(16, took=lambda *ends: 2.6 if "node2" in ends else 0.0002)
+    some.big = lambda *ends: "crawls" if "node2" in ends and ends not in (through, through[::-1]) else None
+    assert [(found.hosts, found.peers) for found in some.judged()] == [(("node2",), ())]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_host_that_sends_slowly_is_found_on_busy_hosts(seed):
     chance = random.Random(seed)

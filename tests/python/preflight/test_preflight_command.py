@@ -169,7 +169,7 @@ def test_a_table_whose_servers_have_no_address_needs_a_list_of_hosts(check, host
 
 def test_hosts_with_addresses_connect_to_one_another_and_broken_links_are_differences(check, hosts):
     hosts.addresses = {name: f"10.0.0.{number}" for number, name in enumerate("abc", 1)}
-    well = {"busy": {}, "here": True, "began": 1.0, "ended": 2.0, "interfaces": {}}
+    well = {"busy": {}, "passing": [], "here": True, "began": 1.0, "ended": 2.0, "interfaces": {}}
     for name in "abc":
         others = [other for other in "abc" if other != name]
         status = {other: "timeout" if other == "c" else "ok" for other in others}

@@ -11,20 +11,26 @@ from hccl_tools.machine import sockets
 
 def words(port: int) -> str:
     """The process that listens there, with its command, or that none of ours does."""
-    places = {f"socket:[{inode}]" for inode in _inodes(port)}
+    holders = of(port)
+    places = {f"socket:[{each.inode}]" for each in holders if each.state == sockets.LISTENS}
     for name in os.listdir("/proc") if places else ():
         if name.isdigit() and _has_open(name, places):
             return tr("process {pid} listens there: {command}", pid=name, command=_command(name))
     if places:
         return tr("a process of another user or container listens there")
+    if have_ended(holders):
+        return tr("a connection that has just ended has it, for about a minute")
     return tr("another connection has it, or has just had it")
 
 
-def _inodes(port: int) -> set[str]:
-    """The sockets of all users that listen at the port."""
-    return {
-        each.inode for each in sockets.all_tcp() if each.state == sockets.LISTENS and sockets.port(each.local) == port
-    }
+def of(port: int) -> list[sockets.Socket]:
+    """The sockets of all users that have the port on this side."""
+    return [each for each in sockets.all_tcp() if sockets.port(each.local) == port]
+
+
+def have_ended(holders: list[sockets.Socket]) -> bool:
+    """Whether these are connections that nobody has open any more."""
+    return bool(holders) and all(each.state in sockets.ENDED for each in holders)
 
 
 def _has_open(pid: str, places: set[str]) -> bool:

@@ -38,9 +38,13 @@ class Link(Row):
 
 
 class Host(Record):
-    """What one host answered, but for its links.  interfaces: {name: our addresses there}."""
+    """What one host answered, but for its links.
+
+    busy: {port: who holds it}.  passing: those that will be free by themselves.  interfaces: {name: our addresses}.
+    """
 
     busy: dict[int, str]
+    passing: tuple[int, ...]
     here: bool
     began: float
     ended: float
@@ -76,6 +80,7 @@ def read(answers: Mapping[str, object], planned: Plan) -> Read:
 def _host(answer: Any) -> Host:
     return Host(
         busy={int(port): short(str(why), _LONGEST) for port, why in answer["busy"].items()},
+        passing=tuple(int(port) for port in answer["passing"]),
         here=bool(answer["here"]),
         began=_seconds(answer["began"]) or 0.0,
         ended=_seconds(answer["ended"]) or 0.0,

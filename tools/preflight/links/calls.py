@@ -59,7 +59,7 @@ _MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROT
 _SIOCOUTQ = 0x5411  # tcp(7)
 _MIN_RTT_AT = 148  # of struct tcp_info of <linux/tcp.h>, in microseconds
 _NO_RTT = 0xFFFFFFFF  # nothing has been measured
-_NO_LINGER = struct.pack("ii", 1, 0)
+NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Call:
@@ -83,7 +83,7 @@ class Call:
         self.look()
         self.plug = socket.socket(doors.kind_of(self.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         # The end is a reset: no port of this host stays taken for a minute, which could be one of the job's.
-        self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         error = self.plug.connect_ex((self.address, self.port))
         if error not in (0, errno.EINPROGRESS):

@@ -6,6 +6,7 @@ import errno
 import socket
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Row
 from hccl_tools.table.address import family
 from tools.launch.engines import port_holder
 
@@ -26,14 +27,28 @@ def kind_of(address: str) -> int:
     return family(address) or socket.AF_INET
 
 
-def listen(address: str, ports: Iterable[int]) -> tuple[dict[int, socket.socket], dict[int, str], bool]:
-    """({port: its socket}, {port: why there is none}, whether the host has this address).
+class Doors(Row):
+    """Where a host listens.
+
+    of: {port: its socket}.  faults: {port: why there is none}.  passing: those of the faults that pass by themselves.
+    here: whether the host has the address.
+    """
+
+    of: dict[int, socket.socket]
+    faults: dict[int, str]
+    passing: list[int]
+    here: bool
+
+
+def listen(address: str, ports: Iterable[int]) -> Doors:
+    """Opens the ports.
 
     address: empty where only a name is known.  Then the host listens at all of its own addresses, and so does one
     that does not have the address itself, behind a translation of addresses say.
     """
     doors: dict[int, socket.socket] = {}
     faults: dict[int, str] = {}
+    passing = []
     kind = kind_of(address)
     here = not address or _owns(kind, address)
     at = address if address and here else ("::" if kind == socket.AF_INET6 else "0.0.0.0")
@@ -47,7 +62,9 @@ def listen(address: str, ports: Iterable[int]) -> tuple[dict[int, socket.socket]
         except OSError as error:
             door.close()
             faults[port] = _why(error, port)
-    return doors, faults, here
+            if error.errno == errno.EADDRINUSE and port_holder.have_ended(port_holder.of(port)):
+                passing.append(port)
+    return Doors(of=doors, faults=faults, passing=passing, here=here)
 
 
 def _owns(kind: int, address: str) -> bool:

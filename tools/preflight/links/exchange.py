@@ -73,8 +73,8 @@ class Exchange:
         self.end = time.monotonic() + question["seconds"]
         self.quiet_at = time.monotonic() + question["quiet"]
         self.files = _more_files(_AT_ONCE + len(self.guests) + _MOST_STRANGERS + _SPARE_FILES)
-        self.doors, self.faults, self.here = doors.listen(self._own_address(), question["listens"])
-        self.missing = {(guest.host, guest.port) for guest in self.guests.values() if guest.port in self.doors}
+        self.doors = doors.listen(self._own_address(), question["listens"])
+        self.missing = {(guest.host, guest.port) for guest in self.guests.values() if guest.port in self.doors.of}
 
     def _own_address(self) -> str:
         found = self.question["address"]
@@ -84,7 +84,7 @@ class Exchange:
 
     def run(self) -> None:
         """Returns when this host's part has ended."""
-        for door in self.doors.values():
+        for door in self.doors.of.values():
             self.selector.register(door, selectors.EVENT_READ, door)
         self.selector.register(self.names.wakes, selectors.EVENT_READ, self.names)
         self.begin_some()  # once, however late it is
@@ -200,6 +200,7 @@ class Exchange:
             except OSError:  # there is none, it has gone again, or there are too many open files
                 return
             plug.setblocking(False)
+            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, calls.NO_LINGER)  # the port is the job's
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.let_in(plug, seen[0])
 
@@ -242,7 +243,7 @@ class Exchange:
         self.ended = self.clock()
         for visit in self.visits:
             visit.stream.plug.close()
-        for door in self.doors.values():
+        for door in self.doors.of.values():
             door.close()
         self.names.close()
         self.selector.close()
@@ -250,13 +251,15 @@ class Exchange:
     def answer(self) -> dict[str, Any]:
         """What came of it.
 
-        links: [[host, port, status, details]].  busy: {port: who holds it}.  here: whether the host has its address
-        itself.  strangers: connections of others.  began, ended: by its own clock.  interfaces: see routes.facts.
+        links: [[host, port, status, details]].  busy: {port: who holds it}.  passing: those that will be free by
+        themselves.  here: whether the host has its address itself.  strangers: connections of others.  began, ended: by
+        its own clock.  interfaces: see routes.facts.
         """
         return {
             "links": [call.result() for call in self.calls],
-            "busy": {str(port): why for port, why in self.faults.items()},
-            "here": self.here,
+            "busy": {str(port): why for port, why in self.doors.faults.items()},
+            "passing": self.doors.passing,
+            "here": self.doors.here,
             "strangers": self.strangers,
             "began": self.began,
             "ended": self.ended,

@@ -30,13 +30,16 @@ def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
     read = forms.read(answers, planned)
     ahead = clocks.of(read.links)
     tested = crawling.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
+    crawl = crawling.hosts(tested)
+    others = [link for link in tested if not {link.source, link.target} & crawl.keys()]
     found = [
         *_odd(read.odd),
         *places.busy(read.hosts),
         *_connections(tested, planned),
-        *_transfers(tested, planned),
+        *_crawling(crawl),
+        *_transfers(others, planned),
         *_untested(read, tested),
-        *speeds.slow(tested),
+        *speeds.slow(others),
         *places.addresses(read, planned),
         *speeds.clocks(ahead),
     ]
@@ -98,6 +101,13 @@ def _usual(links: Sequence[Link]) -> Link:
     return min(links, key=lambda link: (-statuses[link.status], link.status, link.source, link.target, link.port))
 
 
+def _crawling(kinds: Mapping[str, str]) -> Iterator[Broken]:
+    """Hosts that crawl; kinds: of crawling.hosts."""
+    for kind in dict.fromkeys(kinds.values()):
+        hosts = tuple(host for host, its_kind in kinds.items() if its_kind == kind)
+        yield Broken(SLOWS, "slow", hosts, (), (), crawling.text(kind), slow_remedy(hosts[0]))
+
+
 def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     """Links on which small messages pass and big ones do not, or hardly."""
     full = {(link.source, link.target): link for link in tested if link.full and link.status in _FINE}
@@ -111,9 +121,8 @@ def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     slow = {pair for pair, link in full.items() if link.status == calls.CRAWLS}
     for shape in shapes.find(set(full), slow):
         port = full[shape.example].port
-        found.append(
-            Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), crawling.text(shape), slow_remedy(shape.hosts[0]))
-        )
+        text = crawling.text(shape.kind, shape.peers)
+        found.append(Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), text, slow_remedy(shape.hosts[0])))
     return _bounded(found)
 
 

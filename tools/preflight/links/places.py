@@ -18,16 +18,25 @@ _LOOPBACK = ("127.", "::1")
 
 def busy(hosts: Mapping[str, Host]) -> Iterator[Broken]:
     """Ports of the job that a host cannot have."""
-    places: dict[tuple[int, ...], dict[str, dict[int, str]]] = {}
-    for host, facts in hosts.items():
-        if facts.busy:
-            places.setdefault(tuple(sorted(facts.busy)), {})[host] = facts.busy
-    for ports, held in places.items():
-        first, why = next(iter(held.items()))
-        text = tr("port {port} cannot be used", port=", ".join(map(str, ports)))
-        text = tr("{text}: on {host}, {why}", text=text, host=first, why=why[ports[0]])
-        remedy = tr("end that process, or choose other ports with MS_SCHED_PORT or HCCL_IF_BASE_PORT")
-        yield Broken(BLOCKS, "port", tuple(held), (), ports, text, remedy)
+    for passes in (False, True):
+        places: dict[tuple[int, ...], dict[str, dict[int, str]]] = {}
+        for host, facts in hosts.items():
+            if held := {port: why for port, why in facts.busy.items() if (port in facts.passing) == passes}:
+                places.setdefault(tuple(sorted(held)), {})[host] = held
+        for ports, of_hosts in places.items():
+            yield _busy(ports, of_hosts, passes)
+
+
+def _busy(ports: tuple[int, ...], held: Mapping[str, Mapping[int, str]], passes: bool) -> Broken:
+    """The same ports on these hosts.  passes: a job that starts a minute later has them."""
+    first, why = next(iter(held.items()))
+    text = tr("port {port} cannot be used", port=", ".join(map(str, ports)))
+    text = tr("{text}: on {host}, {why}", text=text, host=first, why=why[ports[0]])
+    if passes:
+        remedy = tr("start in a minute; doctor.sh on that host says how to keep the kernel from giving the port away")
+        return Broken(SURPRISES, "port", tuple(held), (), ports, text, remedy)
+    remedy = tr("end that process, or choose other ports with MS_SCHED_PORT or HCCL_IF_BASE_PORT")
+    return Broken(BLOCKS, "port", tuple(held), (), ports, text, remedy)
 
 
 def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
