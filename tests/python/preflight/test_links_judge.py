@@ -223,6 +223,13 @@ def test_a_port_that_will_be_free_in_a_minute_blocks_nothing():
     assert passes.text == "port 60000 cannot be used: on node2, a connection that has just ended has it"
 
 
+def test_who_refuses_while_clocks_may_differ_by_more_than_a_part_lasts_is_not_blamed():
+    unsure = net(8, fault=lambda s, t, port: "refused" if (s, port) == ("node2", 60000) else None)
+    assert short(unsure.judged()) == [("blocks", "link", ("node2",), (), (60000,))]
+    unsure.trip = lambda *ends: 9.0 if "node2" in ends else 0.0002
+    assert [found for found in unsure.judged() if found.level == "blocks"] == []
+
+
 def test_links_to_hosts_that_have_not_answered_are_left_out():
     silent = net(8, fault=lambda *link: "timeout" if "node2" in link[:2] else None)
     answers = silent.answers()

@@ -174,7 +174,7 @@ def test_big_messages_that_arrive_late_slow_the_job_down():
     assert "256 KiB take longer than 1 s" in found.text
 
 
-@pytest.mark.parametrize("other", ["mute", "timeout", "reset", "black hole"])
+@pytest.mark.parametrize("other", ["mute", "timeout", "reset", "refused", "black hole"])
 def test_connections_of_a_host_that_crawls_are_slow_however_they_fail_and_no_firewall_is_blamed(other):
     def fails(source, target):
         return ("crawls" if source < target else other) if "node2" in (source, target) else None

@@ -52,7 +52,8 @@ def test_pre_commit_checks_the_same_files_in_the_same_way_as_make_lint():
             options, paths = [*options[:-1], "--force-exclude"], {path for path in there if path.endswith(".py")}
         schema = {path for path in paths if "--schemafile" in options and path.startswith("schemas/")}
         told[" ".join([tool, *options, *schema])] = paths - schema
-    offered = {hook["entry"]: {path for path in there if is_taken(hook, path)} for hook in HOOKS}
+    of_files = [hook for hook in HOOKS if "stages" not in hook]
+    offered = {hook["entry"]: {path for path in there if is_taken(hook, path)} for hook in of_files}
     assert offered == told
     assert all(hook["language"] == "system" for hook in HOOKS)
 

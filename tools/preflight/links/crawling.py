@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from tools.preflight.links.answers import Link
 
-_WAITED = (calls.MUTE, calls.TIMEOUT, calls.RESET, calls.BLACK_HOLE)  # how a connection that waits too long can end
+# How a connection that waits too long can end; who comes when the other host's part has ended is refused.
+_WAITED = (calls.MUTE, calls.TIMEOUT, calls.RESET, calls.REFUSED, calls.BLACK_HOLE)
 _QUICK = 0.25  # seconds of a big transfer: 1 MB/s
 _MOST_QUICK = 5  # of so many links of such a host one may be quick
 _PEERS = 2  # hosts to which a host alone must be slow; with a single one it is the link

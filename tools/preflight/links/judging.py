@@ -56,9 +56,11 @@ def _is_tested(link: Link, hosts: Mapping[str, Host], ahead: Mapping[str, Clock]
     source = hosts[link.source]
     if link.source in ahead and link.target in ahead:
         between = ahead[link.target].offset - ahead[link.source].offset
+        error = ahead[link.target].error + ahead[link.source].error
     else:
-        between = 0.0
-    return target.began - between < source.ended - _SLACK and source.ended < target.ended - between + _SLACK
+        between = error = 0.0
+    began, ended = target.began - between + error, target.ended - between - error
+    return began < source.ended - _SLACK and source.ended < ended + _SLACK
 
 
 def _odd(odd: Sequence[str]) -> Iterator[Broken]:
