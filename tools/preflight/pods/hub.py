@@ -44,7 +44,7 @@ class Hub(Entrance):
                 tell_at = now + _TOLD_EVERY
                 self._tell_missing(now - began)
             self.step(end - now)
-        self.close_door()
+        self.door.close()
         self.final_names = self.names()
 
     def _tell_missing(self, waited: float) -> None:
@@ -68,7 +68,7 @@ class Hub(Entrance):
         self.child = process
         number = self.place.number
         self.come[number] = Pod(line, pod_names.own(), self.here)
-        self.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
+        self.door.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
 
     def ask(self, question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:
         """(the answers of the pods, in their order; lines about those without one)."""
