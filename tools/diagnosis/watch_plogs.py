@@ -13,6 +13,8 @@ from __future__ import annotations
 import os
 import sys
 
+from hccl_tools.common import any_json
+
 if not __package__:  # run as a file: see docs/architecture.md
     os.closerange(3, 256)  # pipes and locks of the launcher
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -47,8 +49,7 @@ class Places:
     """Device and host of each rank, as launch.json has them."""
 
     def __init__(self, launch: dict[str, Any]) -> None:
-        ranks = launch.get("ranks")
-        self._rows = {row.get("rank"): row for row in ranks if isinstance(row, dict)} if isinstance(ranks, list) else {}
+        self._rows = {row.get("rank"): row for row in any_json.objects(launch, "ranks")}
 
     def who(self, rank: int) -> str:
         """``rank 3 (device 7 of node1)``."""

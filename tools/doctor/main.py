@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+
+from hccl_tools.common import utc
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -53,7 +54,7 @@ def main(words: Sequence[str]) -> int:
         options = read(told["script"], told["shell"], typed)
         if options.json:
             language.use("en")  # programs read it
-        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        made = utc.text()
         with how_far.showing(), how_far.doing(tr("examining this machine")):
             sections = examine(options)
         if options.json:

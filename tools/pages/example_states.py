@@ -14,6 +14,7 @@ import random
 import sys
 import time
 
+from hccl_tools.common import utc
 from hccl_tools.common.record import Record
 from tools.pages.example_run import OUT_OF_MEMORY, diagnosis
 
@@ -219,7 +220,7 @@ def _launch(job: Job, folder: str, config: str) -> dict[str, Any]:
 
 
 def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_BEGIN + seconds))
+    return utc.text(_BEGIN + seconds)
 
 
 def _outcome(job: Job, seconds: float, logs: str, may_fail: bool) -> dict[str, Any]:

@@ -6,8 +6,9 @@ import argparse
 import functools
 import os
 import sys
-import time
 from collections.abc import Sequence
+
+from hccl_tools.common import utc
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -151,7 +152,7 @@ def _print_line(line: str) -> None:
 
 def _tell(found: words.Found, options: argparse.Namespace) -> None:
     """Prints the result, and writes the page of it.  Raises Refusal."""
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    made = utc.text()
     if options.json:
         print(json_form.text(document.document(found, made)))
     else:

@@ -12,6 +12,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count, listed, one_line, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
+from tools.diagnosis import run
 from tools.run_page import grid, named, rank_states
 from tools.run_page.markup import escaped, section
 
@@ -135,11 +136,8 @@ def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[i
 
 def _table(data: RunData, writer: Writer) -> str:
     """The rank table as a drawing, where it is small enough to be looked at; else its path."""
-    entry = data.launch.get("rank_table")
-    path = entry.get("file") if isinstance(entry, dict) else None
-    exports = data.launch.get("exports")
-    path = path or (exports.get("RANK_TABLE_FILE") if isinstance(exports, dict) else None)
-    if not isinstance(path, str):
+    path = run.table_of(data.launch)
+    if path is None:
         return ""
     view = _read(path, data)
     title = tr("the rank table {path}", path=short_path(path))
