@@ -10,6 +10,7 @@ import os
 import shlex
 
 from hccl_tools.common import any_json, documents
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from hccl_tools.common.typed import starter
 from tools.diagnosis.bundle import masking, names, structured
@@ -97,9 +98,7 @@ def _differences(
     own: list[str] = []
     of_hosts: list[str] = []
     for name in sorted({name for each in found.values() for name in each}):
-        values: dict[str | None, list[int]] = {}
-        for rank, each in found.items():
-            values.setdefault(shown(name, each.get(name)), []).append(rank)
+        values = grouped((shown(name, each.get(name)), rank) for rank, each in found.items())
         if len(values) < 2:
             continue
         if (len(values) == len(found) and len(found) > 2) or _has_rule(values, ranks):

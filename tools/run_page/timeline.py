@@ -11,6 +11,7 @@ import time
 from statistics import median
 
 from hccl_tools.common import any_json, utc
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from tools.history.listing import RUNNING
 from tools.run_page.silence import LEAST, last_line, log_of, seconds_of
@@ -163,11 +164,12 @@ def _without_end(data: RunData, log: str, begin: float, clock: tuple[float, floa
 
 def clocks(data: RunData) -> list[tuple[str, str, float]]:
     """(host, first host, by how many seconds its first lines are later) of hosts whose clocks seem to differ."""
-    hosts: dict[str, list[float]] = {}
-    for rank in data.ranks:
-        for log in data.logs.get(rank.rank, [])[-1:]:
-            if log.first is not None and rank.host:
-                hosts.setdefault(rank.host, []).append(log.first)
+    hosts = grouped(
+        (rank.host, log.first)
+        for rank in data.ranks
+        for log in data.logs.get(rank.rank, [])[-1:]
+        if log.first is not None and rank.host
+    )
     middles = {host: median(times) for host, times in hosts.items()}
     if len(middles) < 2:
         return []
