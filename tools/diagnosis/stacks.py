@@ -19,11 +19,10 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from hccl_tools.common.grouping import grouped
-
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line

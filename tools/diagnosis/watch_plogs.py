@@ -13,8 +13,6 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.common import any_json
-
 if not __package__:  # run as a file: see docs/architecture.md
     os.closerange(3, 256)  # pipes and locks of the launcher
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -24,6 +22,7 @@ import time
 from collections import deque
 from contextlib import suppress
 
+from hccl_tools.common import any_json
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
