@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
-import os
 import signal
 from collections.abc import Iterator, Sequence
 from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import json_form, project, typed
+from hccl_tools.common import json_form, project, script_help
 from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import LOCALE, speaks_chinese, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.hosts import ask, cards, cards_collect, cards_judge, hostfile, ssh
 from hccl_tools.hosts.cards_judge import Facts
@@ -62,18 +61,8 @@ def signals_interrupt() -> None:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
-    path = project.path("scripts", PROGRAM)
-    if speaks_chinese():
-        path = os.path.join(LOCALE, "zh", "help", "check_network.txt")
-    with open(path, encoding="utf-8") as script:  # its header is the help
-        header = [
-            typed.as_typed(line[1:].strip("\n")[1:])
-            for line in script
-            if line.startswith("#") and not line.startswith("#!")
-        ]
-    header = header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
     exits = tr("Exit: 0 no problem found, 1 problems found, 2 usage, or no card can be asked.")
-    parser = Parser(PROGRAM, "\n".join([*header, "", exits]))
+    parser = Parser(PROGRAM, "\n".join([*script_help.page(project.path("scripts", PROGRAM)), "", exits]))
     parser.usage, parser.usage_of_mistake = (
         argparse.SUPPRESS,
         tr("bash scripts/check_network.sh [options] RANK_TABLE_FILE"),

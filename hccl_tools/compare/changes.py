@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
 from hccl_tools.compare import layers, places
 from hccl_tools.compare.places import Places
@@ -196,9 +197,7 @@ def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
         held = layered and key.startswith(layers.PREFIX)
         if not different or not held and not _compared(key, "device", a, b, in_a, in_b, left_out):
             continue
-        by_server: dict[str, list[int]] = {}
-        for n in different:
-            by_server.setdefault(here.names[both[n][0]], []).append(n)
+        by_server = grouped((here.names[both[n][0]], n) for n in different)
         for name, rows in by_server.items():
             positions = [both[n][0] for n in rows]
             pairs = [{"a": values[0][n], "b": values[1][n]} for n in rows]

@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hccl_tools.common import how_far, project
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
@@ -149,9 +150,7 @@ def command(words: Sequence[str]) -> str:
 
 def _about_silent(ended: Mapping[str, Ended]) -> list[str]:
     """Why hosts have not answered: one line for each reason, however many hosts have it."""
-    reasons: dict[str, list[str]] = {}
-    for name, end in ended.items():
-        reasons.setdefault(_reason(name, end), []).append(name)
+    reasons = grouped((_reason(name, end), name) for name, end in ended.items())
     return [tr("{hosts}: no answer; {reason}", hosts=names(hosts), reason=why) for why, hosts in reasons.items()]
 
 

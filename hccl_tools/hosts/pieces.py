@@ -32,8 +32,3 @@ def joined(stdout: bytes, nonce: str) -> dict[str, bytes]:
         for name, parts in found.items()
         if sorted(parts) == list(range(len(parts)))
     }
-
-
-def is_name(name: str) -> bool:
-    """Whether a frame can carry it."""
-    return _NAME.fullmatch(name) is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.machine import key_values
+from hccl_tools.machine import system_files
 from hccl_tools.machine.driver import DEFAULT_ROOT
 
 TYPE_CHECKING = False
@@ -40,10 +40,10 @@ def version(folder: str, root: str = "") -> str | None:
     """
     # The toolkit's file comes first: packages of operators may have a version of their own.
     for path in sorted(_files_of_parts(root + folder), key=lambda path: ("toolkit" not in path[len(root) :], path)):
-        number = key_values.value(path, "version")
+        number = system_files.value(path, "version")
         if number:
             return number
-    return key_values.value(f"{root}{folder}/compiler/version.info", "Version")
+    return system_files.value(f"{root}{folder}/compiler/version.info", "Version")
 
 
 def _files_of_parts(folder: str) -> Iterator[str]:

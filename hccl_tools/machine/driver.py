@@ -10,24 +10,17 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
-from hccl_tools.machine import programs
+from hccl_tools.machine import programs, system_files
 
 INSTALL_INFO = "/etc/ascend_install.info"
 DEFAULT_ROOT = "/usr/local/Ascend"
 _GROUP = "HwHiAiUser"
-_MOST_TEXT = 1 << 16
 HCCN_TOOL, NPU_SMI = "hccn_tool", "npu-smi"
 
 
 def setting(key: str, default: str) -> str:
     """What /etc/ascend_install.info says of the installation, else `default`."""
-    try:
-        with open(INSTALL_INFO, encoding="utf-8", errors="replace") as file:
-            text = file.read(_MOST_TEXT)
-    except OSError:
-        return default
-    found = re.search(rf"^[ \t]*{key}[ \t]*=(.*)$", text, re.MULTILINE | re.IGNORECASE)
-    return (found[1].strip().strip("\"'") if found else "") or default
+    return system_files.value(INSTALL_INFO, key) or default
 
 
 def root() -> str:

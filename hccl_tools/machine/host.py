@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import driver, hccn, programs
+from hccl_tools.machine import driver, hccn, programs, system_files
 from hccl_tools.table.address import family, is_one_of
 
 LOOPBACK = "127.0.0.1"
@@ -162,7 +162,8 @@ def generation() -> str | None:
         names = os.listdir(_PCI)
     except OSError:
         return None
-    chips = (_CHIPS.get(_id_of(name, "device")) for name in names if _id_of(name, "vendor") == _HUAWEI)
+    ids = {name: [system_files.read(os.path.join(_PCI, name, what)) for what in ("vendor", "device")] for name in names}
+    chips = (_CHIPS.get(device or "") for vendor, device in ids.values() if vendor == _HUAWEI)
     return next(filter(None, chips), None)
 
 
@@ -175,11 +176,3 @@ def chosen_generation(asked: str | None) -> tuple[str | None, str]:
         return asked, tr("rules of {chip}", chip=asked)
     found = None if asked else generation()
     return found, tr("rules of {chip}, this host's", chip=found) if found else tr("rules common to all generations")
-
-
-def _id_of(name: str, what: str) -> str:
-    try:
-        with open(os.path.join(_PCI, name, what), encoding="ascii") as file:
-            return file.read(16).strip()
-    except (OSError, UnicodeDecodeError):
-        return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import sockets
+from hccl_tools.machine import sockets, system_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ def outgoing(root: str = "") -> range | None:
 
     root: the folder that replaces / in tests.
     """
-    return _ports(_text(root + OUTGOING))
+    return _ports(system_files.read(root + OUTGOING) or "")
 
 
 def reserved(root: str = "") -> str:
     """The list of ports that the kernel leaves out, as it has it: ``8080,60000-60031``."""
-    return _text(root + RESERVED)
+    return system_files.read(root + RESERVED) or ""
 
 
 def handed_out(ports: Collection[int], root: str = "") -> set[int]:
@@ -56,11 +56,3 @@ def _ports(text: str) -> range | None:
     words = [whole_number(word, most=MOST) for word in text.split()]
     first, last = (words[0], words[-1]) if words else (None, None)
     return None if first is None or last is None else range(first, last + 1)
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read(_LONGEST).strip()
-    except OSError:
-        return ""  # a container may not have it

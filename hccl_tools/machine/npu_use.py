@@ -1,4 +1,4 @@
-"""Who uses the NPUs of this host, and how much of their memory, as ``npu-smi info`` prints it."""
+"""The NPUs of this host, who uses them, and how much of their memory, as ``npu-smi info`` prints it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
 _MEMORY = re.compile(r"(\d{1,9}) */ *(\d{1,9})")
 
 
+class Card(Row):
+    name: str
+    health: str
+
+
 class Holder(Row):
     """A process that has memory of a device."""
 
@@ -30,6 +35,7 @@ class Holder(Row):
 class Use(Record):
     """What npu-smi says; failure: why it says nothing, "" if it does."""
 
+    cards: Mapping[int, Card] = {}  # by device
     holders: Sequence[Holder] = ()
     memory: Mapping[int, tuple[int, int]] = {}  # device: MB in use, and of all
     failure: str = ""
@@ -50,16 +56,17 @@ def look(seconds: float = SECONDS) -> Use:
 def parse(text: str, ids: Mapping[Place, int]) -> Use:
     """The Use of the tables that it prints.  ids: {(NPU, chip): device}.
 
-    A chip has two rows; the second one has its number, and at its end the memory: "used / all".  In the second table
-    each process has a row.
+    A chip has two rows, the first with NPU, name and health.  The second one has its number, on some generations its
+    physical id, and at its end the memory: "used / all".  In the second table each process has a row.
     """
+    cards: dict[int, Card] = {}
     holders: list[Holder] = []
     memory: dict[int, tuple[int, int]] = {}
-    npu: int | None = None  # of a first row whose second one has not come
-    in_processes = False
+    npu, card, in_processes = 0, None, False  # card: of a first row whose second one has not come
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        numbers = [whole_number(word) for word in cells[0].split()[:2]] + [None, None]
+        words = cells[0].split()
+        numbers = [whole_number(word) for word in words[:2]] + [None, None]
         if len(cells) > 1 and cells[1].lower() == "process id":
             in_processes = True
         elif len(cells) < 3 or numbers[0] is None:
@@ -69,13 +76,11 @@ def parse(text: str, ids: Mapping[Place, int]) -> Use:
                 device = ids.get((numbers[0], numbers[1]), numbers[0])
                 size = whole_number(cells[3]) if len(cells) > 3 else None
                 holders.append(Holder(device, pid, cells[2], size))
-        elif npu is None:
-            npu = numbers[0]
+        elif card is None:
+            npu, card = numbers[0], Card(" ".join(words[1:]), cells[1])
         else:
-            found = _MEMORY.findall(cells[2])
-            if found:
-                used, of_all = found[-1]
-                device = ids.get((npu, numbers[0]), npu if numbers[1] is None else numbers[1])
-                memory[device] = int(used), int(of_all)
-            npu = None
-    return Use(holders=holders, memory=memory)
+            device = ids.get((npu, numbers[0]), npu if numbers[1] is None else numbers[1])
+            cards[device], card = card, None
+            if found := _MEMORY.findall(cells[2]):
+                memory[device] = int(found[-1][0]), int(found[-1][1])
+    return Use(cards=cards, holders=holders, memory=memory)

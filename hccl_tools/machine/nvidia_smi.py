@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.words import clauses, one_line, short
 
 TYPE_CHECKING = False
@@ -33,9 +34,7 @@ def rows(answer: Ended, columns: int) -> list[list[str]]:
 
 def holders(answer: Ended) -> dict[str, str]:
     """{UUID of a GPU: "pid 4711, 536 MiB; ..."} of the answer to ask_holders()."""
-    by_uuid: dict[str, list[str]] = {}
-    for uuid, pid, mebibytes in rows(answer, 3):
-        by_uuid.setdefault(uuid, []).append(f"pid {short(pid)}, {short(mebibytes)} MiB")
+    by_uuid = grouped((uuid, f"pid {short(pid)}, {short(mebibytes)} MiB") for uuid, pid, mebibytes in rows(answer, 3))
     return {uuid: _few(processes) for uuid, processes in by_uuid.items()}
 
 

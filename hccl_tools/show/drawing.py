@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.show import overview
 
 Box = tuple[int, int, str]  # width, height, body
@@ -101,9 +102,7 @@ def _server(
 
 def _groups(devices: Iterable[overview.Device], group_of: Callable[[str], int]) -> list[list[overview.Device]]:
     """The devices of a server as lists, one list per group, in the order of their first devices."""
-    groups: dict[int, list[overview.Device]] = {}
-    for device in devices:
-        groups.setdefault(group_of(device.number), []).append(device)
+    groups = grouped((group_of(device.number), device) for device in devices)
     return list(groups.values())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import colours
 from hccl_tools.common.documents import JsonObject
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, one_line
@@ -53,9 +54,7 @@ def print_text(network: Network) -> None:
 
 def _matrix(network: Network) -> tuple[list[tuple[str, bool]], list[tuple[list[str], bool]]]:
     """(columns, rows): one row per server, one column per device, in each cell ok or what is wrong."""
-    wrong: dict[tuple[str, int], list[str]] = {}
-    for found in network.findings:
-        wrong.setdefault((found.server, found.device), []).append(found.check)
+    wrong = grouped(((found.server, found.device), found.check) for found in network.findings)
     numbers = sorted({int(device.device_id) for server in network.servers for device in server.devices})
     rows = []
     for server in network.servers:

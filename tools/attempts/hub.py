@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
-import resource
 import selectors
 import socket
 import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.table.address import family
-from tools.attempts import wire
+from tools.attempts import door, wire
 from tools.attempts.launcher import Launcher, Left
 from tools.attempts.verdict import NOT_STARTED, Attempts
 from tools.attempts.wire import Connection, Lost
@@ -19,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MOST_GUESTS = 64  # beyond the hosts that are missing
-HELLO_WITHIN = 10  # seconds
 LAST_WORDS = 2  # seconds in which the last messages must go out
 
 
@@ -30,13 +26,11 @@ class Hub:
     def __init__(self, launcher: Launcher, facts: dict[str, Any]) -> None:
         self.launcher, self.facts = launcher, facts
         self.hosts: dict[int, Connection] = {}
-        self.guests: dict[Connection, float] = {}  # who has not said what host it is, and until when it may
         self.attempts = Attempts(
             facts["hosts"], facts["restarts"], facts["limit"], facts["wait"], self.tell, facts["late"]
         )
-        self.selector = selectors.DefaultSelector()
-        self.selector.register(0, selectors.EVENT_READ, self.obey)
-        self.door: socket.socket | None = None
+        self.door = door.Door(lambda: len(facts["hosts"]) - len(self.hosts), self.welcome)
+        self.door.selector.register(0, selectors.EVENT_READ, self.obey)
 
     def serve(self) -> None:
         """Returns when our launcher leaves the job, or has ended."""
@@ -45,8 +39,8 @@ class Hub:
             if self.launcher.orders:
                 self.obey()
             while True:
-                waits = self.guests or self.attempts.waits() or any(host.unsent for host in self.hosts.values())
-                for key, _ in self.selector.select(1 if waits else None):
+                waits = self.door.guests or self.attempts.waits() or any(host.unsent for host in self.hosts.values())
+                for key, _ in self.door.selector.select(1 if waits else None):
                     key.data()
                 self.attempts.check_time()
                 self.look_after_connections()
@@ -56,10 +50,11 @@ class Hub:
 
     def open(self) -> None:
         """Listens, until all hosts have come.  If that cannot be, the job ends."""
-        want_files(len(self.facts["hosts"]) + 2 * MOST_GUESTS)
+        door.want_files(len(self.facts["hosts"]))
         place = self.facts["address"], self.facts["port"]
         try:
-            self.door = socket.create_server(place, family=family(place[0]) or socket.AF_INET, backlog=1024)
+            kind = family(place[0]) or socket.AF_INET
+            self.door.open(socket.create_server(place, family=kind, backlog=door.BACKLOG))
         except OSError as error:
             text = tr(
                 "cannot listen at {address} port {port} for the other hosts: {reason}",
@@ -68,9 +63,6 @@ class Hub:
                 reason=error.strerror,
             )
             self.attempts.end(NOT_STARTED, 0, text)
-            return
-        self.door.setblocking(False)
-        self.selector.register(self.door, selectors.EVENT_READ, self.accept)
 
     def obey(self) -> None:
         """The orders of our own launcher."""
@@ -102,56 +94,24 @@ class Hub:
         for host in self.hosts.values():
             host.send(words)
 
-    def accept(self) -> None:
-        """Lets a guest in, unless there are too many."""
-        if self.door is None:
-            return
-        try:
-            plug, _ = self.door.accept()
-        except OSError:  # it has gone again, or there are too many open files
-            time.sleep(0.01)
-            return
-        if len(self.guests) >= MOST_GUESTS + len(self.facts["hosts"]) - len(self.hosts):
-            plug.close()
-            return
-        guest = Connection(plug)
-        self.guests[guest] = time.monotonic() + HELLO_WITHIN
-        self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
-
-    def greet(self, guest: Connection) -> None:
-        """Makes a guest one of the hosts, or says why not."""
-        if guest not in self.guests:
-            return
-        try:
-            for found in guest.receive()[:1]:  # it waits for the answer
-                self.welcome(guest, found)
-        except Lost:
-            self.forget(guest)
-
     def welcome(self, guest: Connection, found: list[Any]) -> None:
         """``hello JOB NUMBER``, then digest and words of each fact that must be alike.  Raises Lost."""
-        kinds = {"hello": (str, int, *(str for _ in found[3:]))}
-        job, number, *theirs = wire.take(found, kinds)[1]
-        ours = self.facts["alike"]
-        if not hmac.compare_digest(job.encode(), self.facts["job"].encode()):
+        is_ours, number, theirs = door.hello(found, self.facts["job"])
+        if not is_ours:
             text = tr(
                 "another job is there; or the rank tables, the numbers of ranks or the versions of this project differ"
             )
-            guest.send(["refused", text])
-            raise Lost(text)
+            door.refuse(guest, text)
         hosts = self.facts["hosts"]
         where = hosts[number] if number < len(hosts) else str(number)
-        fault = self.fault(number) or wire.unlike(ours, theirs, hosts[0], where)
+        fault = self.fault(number) or wire.unlike(self.facts["alike"], theirs, hosts[0], where)
         if fault:
-            guest.send(["refused", fault])
             self.tell(["say", fault])
-            raise Lost(fault)
-        del self.guests[guest]
+            door.refuse(guest, fault)
         self.hosts[number] = guest
-        self.selector.modify(guest.plug, selectors.EVENT_READ, lambda: self.listen(number))
-        guest.send(["welcome"])
-        if len(self.hosts) == len(self.facts["hosts"]) - 1:
-            self.close_door()
+        self.door.take_in(guest, lambda: self.listen(number))
+        if len(self.hosts) == len(hosts) - 1:
+            self.door.close()
 
     def fault(self, number: int) -> str:
         """Why this host cannot come; empty if it can."""
@@ -171,32 +131,15 @@ class Hub:
                 self.hear(number, found)
         except Lost as error:
             del self.hosts[number]
-            self.forget(host)
+            self.door.forget(host)
             self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
-
-    def forget(self, connection: Connection) -> None:
-        """Closes a connection; what was sent last still arrives."""
-        self.guests.pop(connection, None)
-        self.selector.unregister(connection.plug)
-        connection.plug.close()
-
-    def close_door(self) -> None:
-        """From now on nobody can connect."""
-        if self.door:
-            self.selector.unregister(self.door)
-            self.door.close()
-            self.door = None
-        for guest in list(self.guests):
-            self.forget(guest)
 
     def look_after_connections(self) -> None:
         """Sends what did not go out at once, and closes the connections of guests that say nothing."""
         for host in self.hosts.values():
             if host.unsent:
                 host.flush()
-        now = time.monotonic()
-        for guest in [guest for guest, until in self.guests.items() if now >= until]:
-            self.forget(guest)
+        self.door.forget_silent()
 
     def finish(self) -> None:
         """The last messages go out."""
@@ -204,12 +147,3 @@ class Hub:
         while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
             self.look_after_connections()
             time.sleep(0.05)
-
-
-def want_files(wanted: int) -> tuple[int, int]:
-    """Lets this process open so many files, as far as its hard limit goes; the limits before."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    return soft, hard

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 MOST_LOGS = 64  # of one attempt; of more, that of the rank that failed, and others at even distances
 MOST_BYTES = 512 << 10  # of a log
-TIMES = 3  # so often a rank must die of the same before the job ends
 _LONGEST = 300  # characters of an error
 
 

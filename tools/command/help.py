@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
-from hccl_tools.common import typed
-from hccl_tools.common.language import LOCALE, marked, speaks_chinese, tr
+from hccl_tools.common.language import marked, tr
 from tools.command import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tools.command.declaration import Declaration
     from tools.command.line import Line
 
@@ -75,7 +70,7 @@ def version() -> str:
 def usage(declaration: Declaration) -> list[str]:
     """The lines that say what to type; none where the script's header cannot be read."""
     try:
-        lines = list(header(declaration))
+        lines = header(declaration)
     except OSError:
         return []
     start = next((at for at, text in enumerate(lines) if text.startswith(_USAGE)), len(lines))
@@ -83,17 +78,10 @@ def usage(declaration: Declaration) -> list[str]:
     return lines[start:end]
 
 
-def header(declaration: Declaration) -> Iterator[str]:
-    """The lines of the comment at the beginning of the script; in Chinese of a file that is made from it."""
+def header(declaration: Declaration) -> list[str]:
+    """The lines of the comment at the beginning of the script, in the user's language."""
     if declaration.is_front():
-        yield from tr(_FRONT).split("\n")
-        return
-    name = os.path.basename(os.path.realpath(declaration.script))
-    chinese = os.path.join(LOCALE, "zh", "help", name[: -len(".sh")] + ".txt")  # see tools/pages/messages.py
-    path = chinese if speaks_chinese() and os.access(chinese, os.R_OK) else declaration.script
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        for line in file:
-            if not line.startswith("#"):
-                return
-            if not line.startswith("#!"):
-                yield typed.as_typed(line.rstrip("\n")[1:].removeprefix(" "))
+        return tr(_FRONT).split("\n")
+    from hccl_tools.common import script_help
+
+    return script_help.page(declaration.script)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.common import typed
+from hccl_tools.common import any_json, typed
 from tools.diagnosis import run
 
 TYPE_CHECKING = False
@@ -26,17 +26,14 @@ def of_logs(answer: Answer, logs: Explained) -> dict[str, Any]:
 
 def of_run(answer: Answer, logs: Explained | None, launch: dict[str, Any], folder: str) -> dict[str, Any]:
     """Of a run of ours."""
-    outcome = launch["outcome"]
-    ended = outcome.get("members")
-    ended = ended if isinstance(ended, dict) else {}
+    ended = any_json.part(launch["outcome"], "members")
     read = {one.rank: one for one in logs.job.processes} if logs else {}
     ranks = []
     for name, place in run.places_of(launch).items():
-        row = ended.get(name)
-        status = row.get("status") if isinstance(row, dict) else None
+        status = any_json.number(ended.get(name), "status")
         process = read.get(int(name))
         known = _rank(process) if process else {"pid": None, "logs": [], "errors": 0}
-        ranks.append({**known, "rank": int(name), **place, "status": status if type(status) is int else None})
+        ranks.append({**known, "rank": int(name), **place, "status": status})
     return {**_answer(answer), "run": folder, "ranks": ranks, "read": _read(logs) if logs else None}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, named, one_line, short_path, size_of
@@ -98,9 +99,7 @@ def told(all_ends: list[End], shown: End | None, own: Iterable[str] = ()) -> lis
     own: the logs of the root, which may have said more at its end.
     """
     paths = set(own)
-    groups: dict[str, list[End]] = {}
-    for end in all_ends:
-        groups.setdefault(end.first, []).append(end)
+    groups = grouped((end.first, end) for end in all_ends)
     found = []
     same = [end for end in groups.pop(shown.first, []) if end is not shown] if shown else []
     if same:

@@ -6,6 +6,7 @@ counts where clocks can be compared, and then it is likely.  Ranks that failed o
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, named, one_line, short_path
 from tools.diagnosis import clocks, failures
@@ -136,9 +137,7 @@ def _without_times(rows: list[Failure], found: list[Wait], ended_first: list[Fai
     if ended_first and len({row.alike for row in rows}) > 1:
         return _named(ended_first, found, LIKELY, tr("what started the ranks says that it ended first"))
     for some in ([row for row in rows if row.raised], rows):
-        groups: dict[str, list[Failure]] = {}
-        for row in some:
-            groups.setdefault(row.alike, []).append(row)
+        groups = grouped((row.alike, row) for row in some)
         if len(groups) == 1:
             only = next(iter(groups.values()))
             if len(only) == 1:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, named, one_line
@@ -58,8 +59,7 @@ def _of_launch(launch: dict[str, Any], folder: str) -> dict[int, str] | None:
     outcome = launch.get("outcome")
     if not isinstance(outcome, dict) or outcome.get("stopped_by") != "hang":
         return None
-    ranks = launch.get("ranks")
-    known = [row.get("rank") for row in ranks if isinstance(row, dict)] if isinstance(ranks, list) else []
+    known = [row.get("rank") for row in any_json.objects(launch, "ranks")]
     return _read(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from hccl_tools.common import typed
+from hccl_tools.common import any_json, typed
 from hccl_tools.common.language import in_english, speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, one_line, short_path, size_of
@@ -101,8 +101,8 @@ def plog_folders(launch: dict[str, Any], folder: str) -> list[str]:
     if not isinstance(named, dict):
         return []
     above = [os.path.normpath(os.path.join(folder, run.logs_of(launch.get("outcome")), plogs.FOLDER))]
-    told = named.get("folder")
-    if isinstance(told, str) and os.path.isabs(told):
+    told = any_json.text(named, "folder")
+    if told and os.path.isabs(told):
         above.append(told)
     found = [path for one in above for path in _ranks_below(one)]
     return found or _by_process(launch)
@@ -122,12 +122,11 @@ def _ranks_below(folder: str) -> list[str]:
 
 def _by_process(launch: dict[str, Any]) -> list[str]:
     """The plogs of the ranks' processes in CANN's own folder, where a rank could not get one of its own."""
-    others = launch.get("other_logs")
-    folder = others.get(plogs.VARIABLE) if isinstance(others, dict) else None
-    folder = os.path.join(os.path.expanduser("~"), "ascend", "log") if not isinstance(folder, str) else folder
+    folder = any_json.text(launch.get("other_logs"), plogs.VARIABLE)
+    folder = os.path.join(os.path.expanduser("~"), "ascend", "log") if folder is None else folder
     folder = os.path.join(str(launch.get("folder") or ""), folder)
-    members = (launch.get("outcome") or {}).get("members")
-    pids = {row.get("pid") for row in members.values() if isinstance(row, dict)} if isinstance(members, dict) else set()
+    members = any_json.part(launch.get("outcome"), "members").values()
+    pids = {row.get("pid") for row in members if isinstance(row, dict)}
     begun = plog.seconds(str(launch.get("started") or "")) or 0.0
     found = []
     for kind in ("debug", "run"):
@@ -144,20 +143,16 @@ def _by_process(launch: dict[str, Any]) -> list[str]:
 
 def _rank_logs(launch: dict[str, Any], folder: str) -> list[str]:
     logs = run.logs_of(launch.get("outcome"))
-    ranks = launch.get("ranks")
-    names = [row.get("log") for row in ranks if isinstance(row, dict)] if isinstance(ranks, list) else []
+    names = (any_json.text(row, "log") for row in any_json.objects(launch, "ranks"))
     paths = [
-        os.path.normpath(os.path.join(folder, logs, name))
-        for name in names
-        if isinstance(name, str) and os.sep not in name
+        os.path.normpath(os.path.join(folder, logs, name)) for name in names if name is not None and os.sep not in name
     ]
     return [path for path in paths if os.path.isfile(path) and not os.path.islink(path)]
 
 
 def _tables(launch: dict[str, Any]) -> list[str]:
-    exports = launch.get("exports")
-    table = exports.get("RANK_TABLE_FILE") if isinstance(exports, dict) else None
-    return [table] if isinstance(table, str) and os.path.isfile(table) else []
+    table = any_json.text(launch.get("exports"), "RANK_TABLE_FILE")
+    return [table] if table and os.path.isfile(table) else []
 
 
 def tables(launch: dict[str, Any]) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common.grouping import grouped
 from tools.logs import kinds
 
 TYPE_CHECKING = False
@@ -52,9 +53,7 @@ def _kind(one: Findings) -> str:
 
 def of_process(logs: list[Findings]) -> list[list[Findings]]:
     """The logs of one PID in one folder, or of a rank's own folder, a list for each process that had it."""
-    by_pid: dict[int | None, list[Findings]] = {}
-    for one in logs:
-        by_pid.setdefault(one.owner.pid, []).append(one)
+    by_pid = grouped((one.owner.pid, one) for one in logs)
     found = [life for same in by_pid.values() for life in _of_pid(same)]
     return found if len(found) < 2 or len(by_pid) < 2 else _with_children(found)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import any_json
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -12,8 +14,7 @@ if TYPE_CHECKING:
 
 def by_launch(processes: list[Process], launch: dict[str, Any] | None) -> None:
     """Device and host of the ranks of a run of ours."""
-    listed = launch.get("ranks") if launch else None
-    rows = {row.get("rank"): row for row in listed if isinstance(row, dict)} if isinstance(listed, list) else {}
+    rows = {row.get("rank"): row for row in any_json.objects(launch, "ranks")}
     for process in processes:
         row = rows.get(process.rank)
         if row and launch:

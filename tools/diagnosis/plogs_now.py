@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 from itertools import islice
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import named
@@ -88,9 +89,7 @@ def main(arguments: list[str]) -> None:
 
 def event_lines(events: list[Event]) -> list[str]:
     """Ranks with the same text share a line."""
-    alike: dict[tuple[str, str], list[Event]] = {}
-    for event in sorted(events, key=lambda event: event.rank):
-        alike.setdefault((event.level, event.text), []).append(event)
+    alike = grouped(((event.level, event.text), event) for event in sorted(events, key=lambda event: event.rank))
     groups = list(alike.items())
     shown = groups if len(groups) <= MOST_LINES else groups[: MOST_LINES - 1]
     lines = [

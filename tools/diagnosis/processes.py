@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from hccl_tools.common import any_json
 from hccl_tools.common.record import Record
 from tools.diagnosis import lives, papers, places
 from tools.logs import kinds
@@ -269,9 +270,8 @@ def _named_only(
     All ranks get what these say of them.
     """
     rows = papers.of_tables(files)
-    listed = launch.get("ranks") if launch else None
-    for row in listed if isinstance(listed, list) else []:
-        if isinstance(row, dict) and isinstance(row.get("rank"), int) and isinstance(row.get("device"), int):
+    for row in any_json.objects(launch, "ranks"):
+        if isinstance(row.get("rank"), int) and isinstance(row.get("device"), int):
             host = str(row.get("host") or (launch or {}).get("host") or "")
             rows.append(papers.Place(row["rank"], row["device"], "", host))
     absent = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
@@ -70,12 +71,10 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     if outcome.get("first_failure") is None:
         return []
     first = str(outcome["first_failure"])
-    ended = outcome.get("members")
-    ended = ended if isinstance(ended, dict) else {}
-    status = {name: entry.get("status") for name, entry in ended.items() if isinstance(entry, dict)}
-    status = {name: code for name, code in status.items() if isinstance(code, int)}
-    also = outcome.get("also_failed")
-    named = {name for name in also if isinstance(name, str)} if isinstance(also, list) else set()
+    ended = any_json.part(outcome, "members")
+    codes = ((name, any_json.number(entry, "status")) for name, entry in ended.items())
+    status = {name: code for name, code in codes if code is not None}
+    named = set(any_json.texts(outcome, "also_failed"))
     others = [name for name in status if name in named]
     if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
         others += [name for name, code in status.items() if code and code not in STOPPED_BY_US]
@@ -92,14 +91,11 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
 
 def places_of(launch: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """{a rank's name: its host, where the launch has several, and its device}."""
-    rows = launch.get("ranks")
-    found = {}
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and type(row.get("rank")) is int:
-            host, device = row.get("host"), row.get("device")
-            place = {"host": host if isinstance(host, str) else None, "device": device if type(device) is int else None}
-            found[str(row["rank"])] = place
-    return found
+    return {
+        str(row["rank"]): {"host": any_json.text(row, "host"), "device": any_json.number(row, "device")}
+        for row in any_json.objects(launch, "ranks")
+        if any_json.number(row, "rank") is not None
+    }
 
 
 def logs_of(outcome: dict[str, Any] | None) -> str:
@@ -108,11 +104,16 @@ def logs_of(outcome: dict[str, Any] | None) -> str:
     return "." if os.path.isabs(logs) or os.pardir in logs.split(os.sep) else logs
 
 
+def table_of(launch: dict[str, Any]) -> str | None:
+    """The path of the rank table."""
+    named = any_json.text(launch.get("rank_table"), "file")
+    return named or any_json.text(launch.get("exports"), "RANK_TABLE_FILE")
+
+
 def _trainer(launch: dict[str, Any]) -> str | None:
     """The name of the trainer's file."""
-    command = launch.get("trainer")
-    words = [word for word in command if isinstance(word, str)] if isinstance(command, list) else []
-    return next((os.path.basename(word) for word in words if word.endswith(".py")), None)
+    files = (os.path.basename(word) for word in any_json.texts(launch, "trainer") if word.endswith(".py"))
+    return next(files, None)
 
 
 def _member(name: str, status: int | None, folder: str, trainer: str | None, *, left: bool) -> Member:

@@ -10,7 +10,7 @@ import json
 import math
 import os
 
-from hccl_tools.common import documents, whole_file
+from hccl_tools.common import any_json, documents, whole_file
 from hccl_tools.common.language import tr
 from tools.launch import record
 from tools.progress import wording
@@ -88,6 +88,11 @@ def read(run_dir: str) -> list[dict[str, Any]]:
 def rows_of(document: object) -> list[dict[str, Any]]:
     """The rows in a document, such as `outcome.stragglers` of launch.json.  What is not a row is left out."""
     return [found for found in document if _is_row(found)][:MOST_ROWS] if isinstance(document, list) else []
+
+
+def of_run(launch: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a run's launch.json."""
+    return rows_of(any_json.part(launch, "outcome").get("stragglers"))
 
 
 def _is_row(found: object) -> bool:

@@ -22,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
@@ -62,9 +63,7 @@ def lines(folder: str, members: list[str]) -> list[str]:
     pairs = [member.split("=") for member in members]
     with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
         stacks = list(pool.map(lambda pair: save(folder, pair[0], int(pair[1])), pairs))
-    places: dict[str, list[str]] = {}
-    for (rank, _), stack in zip(pairs, stacks):
-        places.setdefault(place(stack), []).append(rank)
+    places = grouped((place(stack), rank) for (rank, _), stack in zip(pairs, stacks))
     return [
         tr("rank {rank}: {where}", rank=ranks[0], where=one_line(where))
         if len(ranks) == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line, short_path
@@ -83,10 +84,8 @@ def chain_lines(*all_ends: End) -> list[str]:
     """``rank 2 -> rank 9``; ranks that waited for the same one share a line."""
     lines = []
     for end in all_ends:
-        by_target: dict[object, list[Process]] = {}
-        for wait in end.direct:
-            by_target.setdefault(wait.target.process or wait.target, []).append(wait.source)
-        lines += [f"{names(sources)} -> {who(target)}" for target, sources in by_target.items()]  # type: ignore[arg-type]
+        by_target = grouped((wait.target.process or wait.target, wait.source) for wait in end.direct)
+        lines += [f"{names(sources)} -> {who(target)}" for target, sources in by_target.items()]
     return lines[:_MOST_NAMED]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
 from tools.diagnosis.processes import Job, Process
 
@@ -172,9 +173,7 @@ def ends(waits: list[Wait]) -> list[End]:
         end = end_of[id(wait.source)]
         groups.setdefault(end[0] if len(end) == 1 else id(end), []).append(wait.source)  # a circle is found once
     found = []
-    direct: dict[object, list[Wait]] = {}
-    for wait in follow.values():
-        direct.setdefault(_node(wait), []).append(wait)
+    direct = grouped((_node(wait), wait) for wait in follow.values())
     for waiters in groups.values():
         members = end_of[id(waiters[0])]
         waiters.sort(key=lambda one: (one.began is None, one.began or 0.0, one.place))

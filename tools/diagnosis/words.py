@@ -12,7 +12,7 @@ from hccl_tools.common import colours
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import listed, one_line
 from tools.diagnosis import answer as answers
-from tools.diagnosis import answer_of_logs, error_lines, job_logs
+from tools.diagnosis import error_lines, job_logs
 from tools.diagnosis.answer import texts
 from tools.diagnosis.ends import near
 from tools.diagnosis.folding import cut, folded, window
@@ -21,7 +21,6 @@ from tools.diagnosis.verdict import headless
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.diagnosis.answer import Answer, Cause
-    from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.verdict import Verdict
 
 MOST_LINES = 12
@@ -37,11 +36,6 @@ def of_run(answer: Answer, folder: str, brief: bool = False) -> list[str]:
     if not brief:
         return lines_of(answer)
     return lines_of(answer, COLUMNS - _NAME_OF_SCRIPT, tr("more: {command}", command=job_logs.command(folder)))
-
-
-def explain_logs(logs: Explained) -> list[str]:
-    """The lines about the logs of a job that is not a run of ours."""
-    return lines_of(answer_of_logs.of_logs(logs))
 
 
 def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:

@@ -1,26 +1,22 @@
-"""Reads files of the system, which may be missing: /proc, /sys, /etc and what Ascend installs."""
+"""The files of the system that the doctor reads; see system_files.py."""
 
 from __future__ import annotations
 
 import re
 
-from hccl_tools.machine import key_values
+from hccl_tools.machine import system_files
 
 ROOT = ""  # the folder that replaces / in tests
 
 
 def read(path: str) -> str | None:
     """The file's text without blanks around it, None where it cannot be read."""
-    try:
-        with open(ROOT + path, encoding="utf-8", errors="replace") as file:
-            return file.read(1 << 20).strip()
-    except OSError:
-        return None
+    return system_files.read(ROOT + path)
 
 
 def setting(path: str, key: str) -> str | None:
     """The value of ``key=value`` in a file, without quotes, None where there is none; the case of the key is free."""
-    return key_values.value(ROOT + path, key)
+    return system_files.value(ROOT + path, key)
 
 
 def number(path: str) -> int | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +14,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
 from hccl_tools.build import output
-from hccl_tools.common import colours, how_far, language
+from hccl_tools.common import colours, how_far, language, utc
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
@@ -53,7 +52,7 @@ def main(words: Sequence[str]) -> int:
         options = read(told["script"], told["shell"], typed)
         if options.json:
             language.use("en")  # programs read it
-        made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        made = utc.text()
         with how_far.showing(), how_far.doing(tr("examining this machine")):
             sections = examine(options)
         if options.json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, for a child that asks many of them
 
+from hccl_tools.common.grouping import grouped
 from tools.diagnosis import hang
 from tools.features.base import Feature
 from tools.features.beside import say_all
@@ -29,7 +30,7 @@ class HangStacks(Feature):
         supervisor = self.run.supervisor
         supervisor.ask_stacks()
         ranks = sorted(int(name) for name in supervisor.stacks if name.isdigit())
-        for place, same in alike.grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
+        for place, same in grouped((supervisor.stacks[str(rank)], rank) for rank in ranks).items():
             self.run.say(f"{alike.named(same)}: {place}")
         told = {rank: supervisor.stacks[str(rank)] for rank in ranks}
         of_job = [member.rank for member in supervisor.members if member.rank is not None and member.status is None]

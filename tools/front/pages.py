@@ -81,5 +81,5 @@ def _scripts() -> Iterator[str]:
     for name in sorted(os.listdir(project.path("scripts"))):
         if name.endswith(".sh") and f"scripts/{name}" not in typed.WORDS:
             script = project.path("scripts", name)
-            purpose = next(help_page.header(Declaration.from_words([f"script={script}"])))
+            purpose = help_page.header(Declaration.from_words([f"script={script}"]))[0]
             yield f"{name[:-3]:<20}{purpose}\n"

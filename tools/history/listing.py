@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import calendar
 import os
 import time
 
-from hccl_tools.common import how_far
+from hccl_tools.common import any_json, how_far, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
     from tools.progress.lines import Pattern, Values
 
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 RUNNING, LOST = "running", "lost"  # the states of a run without an outcome
 
 
@@ -85,22 +83,21 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
         document, trouble = record.read(folder), None
     except Refusal as refusal:
         document, trouble = {}, refusal.lines[0]
-    outcome = document.get("outcome")
-    outcome = outcome if isinstance(outcome, dict) else {}
+    outcome = any_json.part(document, "outcome")
     state = "ended" if outcome else RUNNING if runs.process_of(folder, document) or _elsewhere(document) else LOST
-    ranks = _list(document.get("ranks"))
+    ranks = any_json.entries(document, "ranks")
     return Run(
         folder=folder,
-        script=_text(document.get("script")),
-        target=_text(document.get("device_target")),
+        script=any_json.text(document, "script"),
+        target=any_json.text(document, "device_target"),
         program=_program(document),
         ranks=len(ranks) if ranks else None,
         hosts=len({str(rank.get("host")) for rank in ranks if isinstance(rank, dict)}) if ranks else None,
-        started=_text(document.get("started")),
+        started=any_json.text(document, "started"),
         seconds=_seconds(document.get("started"), outcome.get("ended") if outcome else None, state),
         state=state,
-        exit=_number(outcome.get("exit")),
-        restarts=len(_list(outcome.get("attempts"))) if outcome else None,
+        exit=any_json.number(outcome, "exit"),
+        restarts=len(any_json.entries(outcome, "attempts")) if outcome else None,
         cause=trouble or hang.of_run(document, folder) or _cause(outcome),
         attempts=_attempts(outcome),
         progress=_progress(os.path.join(folder, logs_of(outcome)), ranks, patterns),
@@ -109,14 +106,14 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
 
 def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
     """Those that say how far they came, which they do with --max_restarts."""
-    every = [one for one in (*_list(outcome.get("attempts")), outcome) if isinstance(one, dict)]
+    every = [*any_json.objects(outcome, "attempts"), outcome]
     said = [(one, one["progress"]) for one in every if isinstance(one.get("progress"), dict)]
     return tuple(
         Tried(
-            steps=_number(found.get("steps")),
-            reached=_number(found.get("reached")),
+            steps=any_json.number(found, "steps"),
+            reached=any_json.number(found, "reached"),
             counted=found.get("counted") if isinstance(found.get("counted"), bool) else None,
-            cause=_text(found.get("error")) or _cause(one),
+            cause=any_json.text(found, "error") or _cause(one),
         )
         for one, found in said
     )
@@ -130,7 +127,7 @@ def _elsewhere(document: dict[str, Any]) -> bool:
 
 def _program(document: dict[str, Any]) -> str | None:
     """The config that the ranks' command names, else the first word in it that is not an option."""
-    words = [word for word in _list(document.get("trainer")) if isinstance(word, str)]
+    words = any_json.texts(document, "trainer")
     for word, following in zip(words, words[1:]):
         if word == "--config":
             return following
@@ -140,26 +137,21 @@ def _program(document: dict[str, Any]) -> str | None:
 
 def _seconds(started: object, ended: object, state: str) -> int | None:
     """How long it took; of a run that goes on, until now."""
-    try:
-        first = calendar.timegm(time.strptime(str(started), _TIME))
-        last = time.time() if state == RUNNING else calendar.timegm(time.strptime(str(ended), _TIME))
-    except ValueError:
-        return None
-    return max(0, int(last - first))  # the date may have been set back
+    first, last = utc.seconds(started), time.time() if state == RUNNING else utc.seconds(ended)
+    return None if first is None or last is None else max(0, int(last - first))  # the date may have been set back
 
 
 def _cause(outcome: dict[str, Any]) -> str | None:
     """Why a run failed, in the words of its diagnosis; else which rank failed first, or what stopped it."""
-    diagnosis = outcome.get("diagnosis")
-    diagnosis = diagnosis if isinstance(diagnosis, dict) else {}
-    root, exception = diagnosis.get("root"), diagnosis.get("exception")
-    if isinstance(root, dict) and root.get("sentence"):
+    diagnosis = any_json.part(outcome, "diagnosis")
+    root, exception = any_json.part(diagnosis, "root"), any_json.part(diagnosis, "exception")
+    if root.get("sentence"):
         return str(root["sentence"])
-    for match in [*_list(diagnosis.get("matches")), *_list(diagnosis.get("faults"))]:
-        if isinstance(match, dict) and match.get("cause"):
+    for match in [*any_json.objects(diagnosis, "matches"), *any_json.objects(diagnosis, "faults")]:
+        if match.get("cause"):
             chinese = known_failures.in_chinese(str(match.get("code")))
             return chinese[0] if chinese else str(match["cause"])
-    if isinstance(exception, dict) and exception.get("type"):
+    if exception.get("type"):
         return f"{exception['type']}: {exception.get('message')}"
     if outcome.get("lost_host"):
         return tr("the host {host} was lost", host=outcome["lost_host"])
@@ -177,24 +169,11 @@ def _cause(outcome: dict[str, Any]) -> str | None:
 
 def _progress(folder: str, ranks: list[Any], patterns: list[Pattern]) -> Values:
     """The last numbers in the log of the first rank."""
-    first = ranks[0] if ranks else None
-    name = first.get("log") if isinstance(first, dict) else None
-    if not isinstance(name, str) or os.path.basename(name) != name:
+    name = any_json.text(ranks[0], "log") if ranks else None
+    if name is None or os.path.basename(name) != name:
         return {}
     try:
         log = log_tail.read(os.path.join(folder, name))
     except (OSError, ValueError):
         return {}
     return lines.last_of("\n".join(log.lines), patterns)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _number(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

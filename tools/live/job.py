@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import calendar
 import os
 import re
-import time
 
+from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Any
 
 ENDED = "ended"
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 _RESTART = re.compile(r"restart_(\d{1,6})")
 
 
@@ -84,24 +82,21 @@ class Reader:
 
 def job_of(folder: str, document: dict[str, Any]) -> Job:
     """The Job of a launch.json; what is not as it should be in it, is left out."""
-    outcome = document.get("outcome")
-    outcome = outcome if isinstance(outcome, dict) else {}
-    host = document.get("host")
-    host = host if isinstance(host, str) else ""
+    outcome, host = any_json.part(document, "outcome"), any_json.text(document, "host") or ""
     logs, attempt = _newest_logs(folder, outcome)
     ends = _ends(outcome)
     return Job(
         folder=folder,
         name=os.path.basename(folder),
         script=str(document.get("script") or "?"),
-        target=document.get("device_target") if isinstance(document.get("device_target"), str) else None,
+        target=any_json.text(document, "device_target"),
         host=host,
-        started=_moment(document.get("started")),
+        started=utc.seconds(document.get("started")),
         seconds=_between(document.get("started"), outcome.get("ended")),
         state=_state(folder, document, outcome),
-        exit=outcome.get("exit") if isinstance(outcome.get("exit"), int) else None,
+        exit=any_json.number(outcome, "exit"),
         attempt=attempt,
-        places=tuple(_places(document.get("ranks"), host, logs)),
+        places=tuple(_places(document, host, logs)),
         ends=ends,
         failed=frozenset(_failed(ends, outcome)),
         hung=hang.of_run(document, folder),
@@ -118,8 +113,7 @@ def _state(folder: str, document: dict[str, Any], outcome: dict[str, Any]) -> st
 def _newest_logs(folder: str, outcome: dict[str, Any]) -> tuple[str, int]:
     """(folder of the newest attempt's logs, its number)."""
     if outcome.get("logs"):
-        attempts = outcome.get("attempts")
-        return os.path.join(folder, logs_of(outcome)), len(attempts) if isinstance(attempts, list) else 0
+        return os.path.join(folder, logs_of(outcome)), len(any_json.entries(outcome, "attempts"))
     try:
         found = [int(match[1]) for match in map(_RESTART.fullmatch, os.listdir(folder)) if match]
     except OSError:
@@ -128,30 +122,23 @@ def _newest_logs(folder: str, outcome: dict[str, Any]) -> tuple[str, int]:
     return (os.path.join(folder, f"restart_{newest}") if newest else folder), newest
 
 
-def _places(ranks: object, host: str, logs: str) -> list[Place]:
+def _places(document: dict[str, Any], host: str, logs: str) -> list[Place]:
     found = []
-    for row in ranks if isinstance(ranks, list) else ():
-        rank, log = (row.get("rank"), row.get("log")) if isinstance(row, dict) else (None, None)
-        if type(rank) is not int or not isinstance(log, str) or os.path.basename(log) != log:
+    for row in any_json.objects(document, "ranks"):
+        rank, log, there = any_json.number(row, "rank"), any_json.text(row, "log"), any_json.text(row, "host")
+        if rank is None or log is None or os.path.basename(log) != log:
             continue
-        device, there = row.get("device"), row.get("host")
-        found.append(
-            Place(
-                rank=rank,
-                device=device if isinstance(device, int) else None,
-                host=there if isinstance(there, str) else host,
-                log=os.path.join(logs, log),
-            )
-        )
+        there = host if there is None else there
+        found.append(Place(rank=rank, device=any_json.number(row, "device"), host=there, log=os.path.join(logs, log)))
     return found
 
 
 def _ends(outcome: dict[str, Any]) -> dict[int, int]:
-    members = outcome.get("members")
-    entries = members.items() if isinstance(members, dict) else ()
-    statuses = [(name, entry.get("status")) for name, entry in entries if isinstance(entry, dict)]
-    numbers = ((whole_number(name), status) for name, status in statuses)
-    return {rank: status for rank, status in numbers if rank is not None and isinstance(status, int)}
+    found = (
+        (whole_number(name), any_json.number(entry, "status"))
+        for name, entry in any_json.part(outcome, "members").items()
+    )
+    return {rank: status for rank, status in found if rank is not None and status is not None}
 
 
 def _failed(ends: dict[int, int], outcome: dict[str, Any]) -> set[int]:
@@ -163,15 +150,8 @@ def _failed(ends: dict[int, int], outcome: dict[str, Any]) -> set[int]:
     return failed | {rank for rank in ends if str(rank) == first}
 
 
-def _moment(text: object) -> float | None:
-    try:
-        return float(calendar.timegm(time.strptime(str(text), _TIME)))
-    except ValueError:
-        return None
-
-
 def _between(started: object, ended: object) -> float | None:
-    first, last = _moment(started), _moment(ended)
+    first, last = utc.seconds(started), utc.seconds(ended)
     return None if first is None or last is None else max(0.0, last - first)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import threading
 
-from hccl_tools.machine import driver, programs
+from hccl_tools.machine import driver, npu_use, programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _EVERY = 30.0  # seconds
-_SECONDS = 30  # limit of one npu-smi
 _MIB = 1 << 20
 
 
@@ -38,18 +37,14 @@ class NpuMemory:
         return found
 
     def _ask(self) -> None:
-        ended = programs.ask([self._program or driver.NPU_SMI, "info"], _SECONDS)
+        ended = programs.ask([self._program or driver.NPU_SMI, "info"], npu_use.SECONDS)
         self._by_process = process_memory(ended.stdout) if ended.status == 0 else {}
 
 
 def process_memory(text: str) -> dict[int, int]:
     """{pid: bytes} of the processes in the second table that ``npu-smi info`` prints."""
     found: dict[int, int] = {}
-    in_processes = False
-    for line in text.splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) > 1 and cells[1].lower() == "process id":
-            in_processes = True
-        elif in_processes and len(cells) > 3 and cells[1].isdecimal() and cells[3].isdecimal():
-            found[int(cells[1])] = found.get(int(cells[1]), 0) + int(cells[3]) * _MIB
+    for one in npu_use.parse(text, {}).holders:
+        if one.memory is not None:
+            found[one.pid] = found.get(one.pid, 0) + one.memory * _MIB
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import clauses, count, listed, named, one_line
 from tools.launch import record
@@ -130,17 +131,13 @@ def troubles(view: View) -> list[str]:
         if view.quiet is not None and view.quiet >= 60:
             return [tr("no rank has written to its log for {time}", time=clock(view.quiet))]
         return []
-    by_state: dict[str, list[Seen]] = {}
-    for row in view.problems:
-        by_state.setdefault(row.state, []).append(row)
+    by_state = grouped((row.state, row) for row in view.problems)
     return [sentence for state, rows in by_state.items() for sentence in _of_state(state, rows)]
 
 
 def in_short(view: View) -> str:
     """The ranks with problems by their state, in one line."""
-    by_state: dict[str, list[int]] = {}
-    for row in view.problems:
-        by_state.setdefault(row.state, []).append(row.rank)
+    by_state = grouped((row.state, row.rank) for row in view.problems)
     return clauses(*(f"{_ranks(ranks)}: {tr(state)}" for state, ranks in by_state.items()))
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
+from hccl_tools.common import utc
 from tools.live.estimate import estimate
 
 TYPE_CHECKING = False
@@ -38,7 +37,7 @@ def of(view: View) -> dict[str, Any]:
 
 
 def _moment(seconds: float | None) -> str | None:
-    return None if seconds is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+    return None if seconds is None else utc.text(seconds)
 
 
 def _rank(row: Seen) -> dict[str, Any]:

@@ -126,10 +126,6 @@ def _is_plain(code: int) -> bool:
     return code != 10 and (code < 128 or chr(code).lower() == chr(code).upper())
 
 
-def _is_plain_literal(part: tuple[Any, Any]) -> bool:
-    return str(part[0]) == "LITERAL" and _is_plain(part[1])
-
-
 def _exact_of_all(parsed: Iterable[Any]) -> set[str] | None:
     found = {""}
     for operator, value in parsed:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import calendar
 import os
-import time
 
+from hccl_tools.common import any_json, utc
 from tools.progress.ranks import Ranks
 
 TYPE_CHECKING = False
@@ -23,12 +22,10 @@ class Job:
         self.script = _text(document.get("script"))
         self.host = _text(document.get("host"))
         self.device_target = _text(document.get("device_target"))
-        self.started = _moment(document.get("started"))
-        ranks = document.get("ranks")
-        rows = [row for row in ranks if isinstance(row, dict)] if isinstance(ranks, list) else []
+        self.started = utc.seconds(document.get("started"))
         self.places = {  # rank: its device and host
             row["rank"]: (_text(row.get("device")), _text(row.get("host")) or self.host)
-            for row in rows
+            for row in any_json.objects(document, "ranks")
             if type(row.get("rank")) is int
         }
 
@@ -50,11 +47,3 @@ class Job:
 
 def _text(value: object) -> str:
     return str(value) if isinstance(value, (str, int)) else ""
-
-
-def _moment(value: object) -> float | None:
-    """Seconds since 1970 of such a time as 2026-01-31T12:00:00Z."""
-    try:
-        return float(calendar.timegm(time.strptime(str(value), "%Y-%m-%dT%H:%M:%SZ")))
-    except (ValueError, OverflowError):
-        return None

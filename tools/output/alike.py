@@ -10,17 +10,9 @@ from hccl_tools.common.language import tr
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 MOST_RANGES = 20
-
-
-def grouped(ranks: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """{what ranks have in common: the ranks}, from (what it has in common with others, rank) of each."""
-    found: dict[str, list[int]] = {}
-    for key, rank in ranks:
-        found.setdefault(key, []).append(rank)
-    return found
 
 
 def named(ranks: Sequence[int]) -> str:

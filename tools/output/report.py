@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import colours
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.words import count, named, short_path, some
@@ -234,7 +235,7 @@ def table(
         row = _row(str(rank.rank), str(rank.device), place, ends.of(rank), seconds, log)
         rows.append(colours.styled(row, colours.FAILURE) if rank is first or rank.failed else row)
     if not few:
-        ways = alike.grouped((ends.of(rank), rank.rank or 0) for rank in ranks if rank is not first)
+        ways = grouped((ends.of(rank), rank.rank or 0) for rank in ranks if rank is not first)
         rows += [f"{how}: {alike.named(same)}" for how, same in ways.items()]
         if again := [rank.rank for rank in ranks if rank.earlier and rank.rank is not None]:
             rows.append(tr("started again: {ranks}", ranks=alike.named(again)))

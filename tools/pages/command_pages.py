@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hccl_tools.common import project, typed
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from tools.pages import commands as known
 from tools.pages.options_page import table
@@ -105,12 +106,9 @@ def lacks(path: str) -> list[str]:
     return [name for name in named if not importlib.util.find_spec(name)]
 
 
-def grouped(language: str) -> dict[str, list[Command]]:
+def by_group(language: str) -> dict[str, list[Command]]:
     """{title of a group: its commands}, in the order of the menu."""
-    found: dict[str, list[Command]] = {}
-    for command in commands():
-        found.setdefault(command.group if language == "en" else _GROUPS[command.group], []).append(command)
-    return found
+    return grouped((command.group if language == "en" else _GROUPS[command.group], command) for command in commands())
 
 
 def path_of(command: Command, language: str) -> Path:
@@ -136,7 +134,7 @@ def _index(language: str) -> str:
     """The page that lists the commands."""
     words = _WORDS[language]
     parts = [f"# {words['title']}\n", words["about"] + "\n"]
-    for group, members in grouped(language).items():
+    for group, members in by_group(language).items():
         rows = []
         for command in members:
             purpose = known.read(known.printed(command.words, language)).purpose

@@ -38,9 +38,9 @@ def make(above: str) -> str:
     for rank in range(_RANKS):
         _log(os.path.join(folder, f"rank_{rank}.log"), rank, 1, 700, numbers)
         _log(os.path.join(folder, "restart_1", f"rank_{rank}.log"), rank, 601, _STEPS, numbers)
-        _environment(os.path.join(folder, f"rank_{rank}.env"), rank)
+        write_environment(folder, rank, rank % 4, rank // 4, HCCL_IF_IP=f"10.0.0.{1 + rank // 4}")
     with open(os.path.join(folder, "table.json"), "w", encoding="utf-8") as file:
-        json.dump(_table(), file)
+        json.dump(table(_RANKS, 2, 100), file)
     with open(os.path.join(folder, "launch.json"), "w", encoding="utf-8") as file:
         json.dump(_launch(), file, indent=2)
     return folder
@@ -71,32 +71,35 @@ def _log(path: str, rank: int, first: int, last: int, numbers: random.Random) ->
         file.write(text + (_TRACEBACK if rank == _FAILS else ""))
 
 
-def _environment(path: str, rank: int) -> None:
-    names = {
-        "RANK_ID": rank,
-        "DEVICE_ID": rank % 4,
-        "OMP_NUM_THREADS": 24,
-        "HCCL_IF_IP": f"10.0.0.{1 + rank // 4}",
-        "ASCEND_HOME_PATH": "/usr/local/Ascend/latest" if rank < 4 else "/usr/local/Ascend/8.0.RC2",
-        "WANDB_API_KEY": "0123456789abcdef",
-    }
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("".join(f'declare -x {name}="{value}"\n' for name, value in names.items()))
-
-
-def _table() -> dict[str, Any]:
+def table(ranks: int, hosts: int, subnet: int) -> dict[str, Any]:
+    """The rank table of a job.  subnet: the third number in the addresses of the first host's devices."""
+    each = ranks // hosts
     servers = []
-    for server in range(2):
+    for server in range(hosts):
         devices = [
             {
                 "device_id": str(device),
-                "device_ip": f"192.168.10{server}.{device + 1}",
-                "rank_id": str(4 * server + device),
+                "device_ip": f"192.168.{subnet + server}.{device + 1}",
+                "rank_id": str(server * each + device),
             }
-            for device in range(4)
+            for device in range(each)
         ]
         servers.append({"server_id": f"10.0.0.{server + 1}", "device": devices})
-    return {"version": "1.0", "server_count": "2", "server_list": servers, "status": "completed"}
+    return {"version": "1.0", "server_count": str(hosts), "server_list": servers, "status": "completed"}
+
+
+def write_environment(folder: str, rank: int, device: int, host: int, **more: object) -> None:
+    """The rank's file of variables: the second host has another CANN.  more: other variables."""
+    names = {
+        "RANK_ID": rank,
+        "DEVICE_ID": device,
+        "OMP_NUM_THREADS": 24,
+        **more,
+        "ASCEND_HOME_PATH": "/usr/local/Ascend/latest" if host != 1 else "/usr/local/Ascend/8.0.RC2",
+        "WANDB_API_KEY": "0123456789abcdef",
+    }
+    with open(os.path.join(folder, f"rank_{rank}.env"), "w", encoding="utf-8") as file:
+        file.writelines(f'declare -x {name}="{value}"\n' for name, value in names.items())
 
 
 def diagnosis(rank: int, file: str) -> dict[str, Any]:
@@ -122,6 +125,14 @@ def _launch() -> dict[str, Any]:
         for rank in range(_RANKS)
     ]
     config = "configs/mnist/lenet5_mnist.yaml"
+    first = {
+        "ended": "2026-01-31T12:02:24Z",
+        "exit": 1,
+        "logs": ".",
+        "first_failure": str(_FAILS),
+        "stopped_by": None,
+        "members": _members(132.4),
+    }
     return {
         "script": "run_cluster.sh",
         "typed": f"scripts/run_cluster.sh --hostfile hosts --max_restarts 1 {config}",
@@ -135,29 +146,17 @@ def _launch() -> dict[str, Any]:
         "scheduler": [],
         "ranks": ranks,
         "outcome": {
-            **_outcome("2026-01-31T12:02:24Z", ".", 132.4, 137),
+            **first,
             "diagnosis": diagnosis(_FAILS, "/home/user/project/tools/train.py"),
             "ended": "2026-01-31T12:04:31Z",
             "logs": "restart_1",
-            "members": _members(118.2, 143),
-            "attempts": [_outcome("2026-01-31T12:02:24Z", ".", 132.4, 137)],
+            "members": _members(118.2),
+            "attempts": [first],
         },
     }
 
 
-def _outcome(ended: str, logs: str, seconds: float, status: int) -> dict[str, Any]:
-    first = str(_FAILS)
-    return {
-        "ended": ended,
-        "exit": 1,
-        "logs": logs,
-        "first_failure": first,
-        "stopped_by": None,
-        "members": _members(seconds, status),
-    }
-
-
-def _members(seconds: float, status: int) -> dict[str, Any]:
+def _members(seconds: float) -> dict[str, Any]:
     """Rank 2 needs the whole grace time; the others end soon."""
     found: dict[str, Any] = {}
     for rank in range(_RANKS):

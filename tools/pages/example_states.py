@@ -14,8 +14,9 @@ import random
 import sys
 import time
 
+from hccl_tools.common import utc
 from hccl_tools.common.record import Record
-from tools.pages.example_run import OUT_OF_MEMORY, diagnosis
+from tools.pages.example_run import OUT_OF_MEMORY, diagnosis, table, write_environment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +100,8 @@ def _run(job: Job, above: str) -> str:
             _log(job, os.path.join(last, f"rank_{rank}.log"), rank, (half - 19, job.steps), numbers, fails=False)
         else:
             _log(job, os.path.join(folder, f"rank_{rank}.log"), rank, (1, job.steps), numbers, rank == job.fails)
-        _environment(job, os.path.join(folder, f"rank_{rank}.env"), rank)
+        each = job.ranks // job.hosts
+        write_environment(folder, rank, rank % each, rank // each)
         if job.hangs is not None:
             waits = {"file": "data.py", "line": 31, "function": "__getitem__"}
             waits = waits if rank == job.hangs else {"file": "train.py", "line": 88, "function": "step"}
@@ -109,29 +111,13 @@ def _run(job: Job, above: str) -> str:
     _write(config, {"optimizer": {"lr": job.rate}, "batch_size": 32})
     _write(os.path.join(folder, "launch.json"), _launch(job, folder, config))
     if job.hosts > 1:
-        _write(os.path.join(folder, "table.json"), _table(job))
+        _write(os.path.join(folder, "table.json"), table(job.ranks, job.hosts, 0))
     return folder
 
 
 def _write(path: str, document: dict[str, Any]) -> None:
     with open(path, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=2)
-
-
-def _table(job: Job) -> dict[str, Any]:
-    each = job.ranks // job.hosts
-    servers = []
-    for server in range(job.hosts):
-        devices = [
-            {
-                "device_id": str(device),
-                "device_ip": f"192.168.{server}.{device + 1}",
-                "rank_id": str(server * each + device),
-            }
-            for device in range(each)
-        ]
-        servers.append({"server_id": f"10.0.0.{server + 1}", "device": devices})
-    return {"version": "1.0", "server_count": str(job.hosts), "server_list": servers, "status": "completed"}
 
 
 def _clock(seconds: float) -> str:
@@ -160,22 +146,6 @@ def _log(job: Job, path: str, rank: int, steps: tuple[int, int], numbers: random
             lines.append(f"epoch: {epoch}, accuracy on held-out data: {accuracy:.2f}%")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n" + (_TRACEBACK if fails else ""))
-
-
-def _host(job: Job, rank: int) -> int:
-    return rank // (job.ranks // job.hosts)
-
-
-def _environment(job: Job, path: str, rank: int) -> None:
-    names = {
-        "RANK_ID": rank,
-        "DEVICE_ID": rank % (job.ranks // job.hosts),
-        "OMP_NUM_THREADS": 24,
-        "ASCEND_HOME_PATH": "/usr/local/Ascend/latest" if _host(job, rank) != 1 else "/usr/local/Ascend/8.0.RC2",
-        "WANDB_API_KEY": "0123456789abcdef",
-    }
-    with open(path, "w", encoding="utf-8") as file:
-        file.write("".join(f'declare -x {name}="{value}"\n' for name, value in names.items()))
 
 
 def _ranks(job: Job) -> list[dict[str, Any]]:
@@ -219,7 +189,7 @@ def _launch(job: Job, folder: str, config: str) -> dict[str, Any]:
 
 
 def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(_BEGIN + seconds))
+    return utc.text(_BEGIN + seconds)
 
 
 def _outcome(job: Job, seconds: float, logs: str, may_fail: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hccl_tools.common import project
+from hccl_tools.common.grouping import grouped
 from tools.pages.options_page import table
 
 ROOT = Path(project.ROOT)
@@ -57,10 +58,7 @@ def modules() -> dict[Path, list[Path]]:
     """{folder: its modules} of all folders with Python files, relative to the project's."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *(f"{name}/*.py" for name in ROOMS)]
     names = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    found: dict[Path, list[Path]] = {}
-    for path in sorted(Path(name) for name in names if (ROOT / name).is_file()):
-        found.setdefault(path.parent, []).append(path)
-    return found
+    return grouped((path.parent, path) for path in sorted(Path(name) for name in names if (ROOT / name).is_file()))
 
 
 def first_line(path: Path) -> str:

@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
+from hccl_tools.common.grouping import grouped
 from tools.pages.commands import LAUNCHING, OTHERS, PYTHON_COMMANDS, Help, Option, ask
 
 _HEAD = """\
@@ -114,10 +115,7 @@ def _launching(language: str) -> Iterator[str]:
     yield f"## {words['launching']}\n"
     yield table((words["type"], words["meaning"]), [(_typed(told), _safe(told.purpose)) for told in helps.values()])
     yield words["trainer"] + "\n"
-    takers: dict[Option, list[str]] = {}
-    for name, told in helps.items():
-        for option in told.options:
-            takers.setdefault(option, []).append(name)
+    takers = grouped((option, name) for name, told in helps.items() for option in told.options)
     for title, is_shared in (("shared", True), ("own", False)):
         rows = []
         for option, scripts in takers.items():

@@ -60,10 +60,15 @@ def taken(above: str) -> bytes:
     page = writing.write([example_run.make(above)], None)
     with browser(_WIDTH, _HEIGHT) as driver:
         driver.get("file://" + page)
-        clip = {"x": 0, "y": 0, "width": _WIDTH, "height": _HEIGHT, "scale": 1}
         driver.execute_script("document.querySelector('#diagnosis details').open = false")
-        shot = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
-    return base64.b64decode(shot["data"])
+        return shot(driver, _WIDTH, _HEIGHT)
+
+
+def shot(driver: Any, width: int, height: int, **more: object) -> bytes:
+    """What the browser shows as PNG.  more: as Page.captureScreenshot takes it."""
+    clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+    taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip, **more})
+    return base64.b64decode(taken["data"])
 
 
 def missing() -> bool:

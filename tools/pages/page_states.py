@@ -9,12 +9,11 @@ It needs Debian's chromium and chromium-driver, and the package selenium.
 from __future__ import annotations
 
 import argparse
-import base64
 import os
 import sys
 import tempfile
 
-from tools.pages import example_states
+from tools.pages import example_states, page_pictures
 from tools.pages.page_pictures import browser, missing
 from tools.run_page import writing
 
@@ -27,11 +26,7 @@ def shot(page: str, width: int, dark: bool) -> bytes:
     with browser(width, 900, dark) as driver:
         driver.get("file://" + page)
         height = driver.execute_script("return document.documentElement.scrollHeight")
-        clip = {"x": 0, "y": 0, "width": width, "height": min(_TALLEST, height), "scale": 1}
-        picture = driver.execute_cdp_cmd(
-            "Page.captureScreenshot", {"format": "png", "clip": clip, "captureBeyondViewport": True}
-        )
-    return base64.b64decode(picture["data"])
+        return page_pictures.shot(driver, width, min(_TALLEST, height), captureBeyondViewport=True)
 
 
 def main(argv: list[str]) -> int:

@@ -55,7 +55,7 @@ def on_config(config: Any) -> None:
             if listed in items:
                 items.extend(
                     {group: [str(command_pages.path_of(command, "en")) for command in members]}
-                    for group, members in command_pages.grouped("en").items()
+                    for group, members in command_pages.by_group("en").items()
                 )
 
 

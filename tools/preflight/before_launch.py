@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-import time
 
 from hccl_tools.commands import boundary
+from hccl_tools.common import utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import short_path
@@ -56,7 +56,7 @@ def of_pod(result: Result, late: int) -> Checked:
     if result.verdict == document.STOPS:
         raise Refusal(late if result.late else REFUSED, result.line, _nothing_started())
     told = {
-        "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "made": utc.text(),
         "verdict": result.verdict,
         "hosts": result.hosts,
         "findings": result.findings,
@@ -71,7 +71,7 @@ def _nothing_started() -> str:
 
 def of_found(found: Found, lines: list[str], path: str) -> Checked:
     """What the launch keeps of it; path: the file with the facts of the last job that ended well."""
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    made = utc.text()
     before = kept.read(path)
     changed = kept.changed(before, found.facts) if before else []
     told = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from tools.preflight import values
 from tools.preflight.catalog.row import Equal, Least, Near, Nothing, Row, Shared, Yes
@@ -66,10 +67,9 @@ def _complete(row: Row, column: Column, answers: Mapping[str, Answer]) -> Column
 
 def _gave_up(answers: Mapping[str, Answer]) -> Iterator[Difference]:
     """The collectors that gave no facts, and why."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for host, answer in answers.items():
-        for collector, why in answer.failed.items():
-            reasons.setdefault((collector, why), []).append(host)
+    reasons = grouped(
+        ((collector, why), host) for host, answer in answers.items() for collector, why in answer.failed.items()
+    )
     for (collector, why), hosts in reasons.items():
         level, what = COLLECTORS[collector]
         said = tr("{what} could not be looked at: {reason}", what=tr(what), reason=why)

@@ -10,6 +10,7 @@ import json
 import re
 
 from hccl_tools.common import documents
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import some
@@ -67,9 +68,7 @@ def digest(facts: Facts) -> str:
 
 def text(made: str, facts: Mapping[str, Facts]) -> str:
     """The file: hosts that are alike share their facts."""
-    groups: dict[str, list[str]] = {}
-    for host, each in facts.items():
-        groups.setdefault(json.dumps(lasting(each)), []).append(host)
+    groups = grouped((json.dumps(lasting(each)), host) for host, each in facts.items())
     document = {
         "made": made,
         "groups": [{"hosts": hosts, "facts": json.loads(each)} for each, hosts in groups.items()],

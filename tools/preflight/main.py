@@ -6,7 +6,6 @@ import argparse
 import functools
 import os
 import sys
-import time
 from collections.abc import Sequence
 
 if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
@@ -17,9 +16,9 @@ from hccl_tools.machine import interpreter
 interpreter.check()
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, json_form, project, typed
+from hccl_tools.common import colours, json_form, project, script_help, utc
 from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import LOCALE, speaks_chinese, tr
+from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, folder_fault, one_line
@@ -43,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """What the user typed."""
     exits = tr("Exit: 0 all hosts alike and able, 1 differences that do not stop the job, 78 it would stop, 2 usage.")
-    parser = Parser(PROGRAM, "\n".join([*_header(), "", exits]))
+    parser = Parser(PROGRAM, "\n".join([*script_help.page(project.path("scripts", PROGRAM)), "", exits]))
     usage = tr("bash scripts/preflight.sh [options] [RANK_TABLE_FILE]")
     parser.usage, parser.usage_of_mistake = argparse.SUPPRESS, usage
     table = tr("the rank table of the job; without a list of hosts, its servers are asked; - is standard input")
@@ -79,17 +78,6 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         if getattr(options, name) == "":
             parser.error(tr("--{name} is empty", name=name))
     return options
-
-
-def _header() -> list[str]:
-    """The lines of the script's header, which are the help."""
-    path = project.path("scripts", PROGRAM)
-    if speaks_chinese():
-        path = os.path.join(LOCALE, "zh", "help", "preflight.txt")
-    with open(path, encoding="utf-8") as script:
-        lines = [line for line in script if line.startswith("#") and not line.startswith("#!")]
-    header = [typed.as_typed(line[1:].strip("\n")[1:]) for line in lines]
-    return header[: next((n for n, line in enumerate(header) if line.startswith("shellcheck")), len(header))]
 
 
 def run(options: argparse.Namespace) -> int:
@@ -151,7 +139,7 @@ def _print_line(line: str) -> None:
 
 def _tell(found: words.Found, options: argparse.Namespace) -> None:
     """Prints the result, and writes the page of it.  Raises Refusal."""
-    made = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    made = utc.text()
     if options.json:
         print(json_form.text(document.document(found, made)))
     else:

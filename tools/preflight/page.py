@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, count, some
 from hccl_tools.hosts import node_sets
@@ -143,12 +144,7 @@ def _named(of_hosts: Mapping[str, str], shown: grid.States, writer: Writer) -> s
 
 def _reasons(found: Found) -> dict[str, list[str]]:
     """{host: what a finding has about it}"""
-    reasons: dict[str, list[str]] = {}
-    for each in found.differences:
-        for group in each.groups:
-            for host in group.hosts:
-                reasons.setdefault(host, []).append(group.text)
-    return reasons
+    return grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
 
 
 def _title(host: str, state: str, reasons: Mapping[str, list[str]], shown: grid.States) -> str:

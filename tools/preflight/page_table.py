@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from hccl_tools.hosts import node_sets
@@ -52,15 +53,13 @@ def _others(found: Found, columns: dict[Places, list[str]]) -> list[str]:
 
 def _columns(differences: Sequence[Difference]) -> dict[Places, list[str]]:
     """The hosts that are in the same groups of all Differences; those with the worst one first."""
-    places: dict[str, list[tuple[int, int]]] = {}
-    for number, each in enumerate(differences):
-        for place, group in enumerate(each.groups):
-            for host in group.hosts:
-                places.setdefault(host, []).append((number, place))
-    columns: dict[Places, list[str]] = {}
-    for host, found in places.items():
-        columns.setdefault(tuple(found), []).append(host)
-    return columns
+    places = grouped(
+        (host, (number, place))
+        for number, each in enumerate(differences)
+        for place, group in enumerate(each.groups)
+        for host in group.hosts
+    )
+    return grouped((tuple(found), host) for host, found in places.items())
 
 
 def _row(number: int, each: Difference, columns: Sequence[Places], others: bool, writer: Writer) -> list[str]:

@@ -116,22 +116,9 @@ def _fault_of(pattern: str) -> str:
     return ""
 
 
-def of_line(line: str, patterns: list[Pattern]) -> Values:
-    """What the line says, by the name of the group; empty if no pattern matches.  Of a long line only its beginning."""
-    if "\x1b" in line or "\r" in line:
-        line = "".join(log_tail.lines_of(line.encode("utf-8", "replace"))[-1:])
-    found = _first_match(line, patterns)
-    return values_of(found.groupdict().items()) if found else {}
-
-
 def last_of(text: str, patterns: list[Pattern]) -> Values:
     """See Kinds.last_of."""
     return Kinds(patterns).last_of(text)
-
-
-def losses_of(text: str, patterns: list[Pattern]) -> list[float]:
-    """See Kinds.losses_of."""
-    return Kinds(patterns).losses_of(text)
 
 
 class Kinds:

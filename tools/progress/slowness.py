@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import statistics
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Row
 
 TYPE_CHECKING = False
@@ -69,9 +70,7 @@ def _paces_of(kind: str, times: dict[int, float], host_of: Mapping[int, str]) ->
 
 def _medians_of_hosts(times: dict[int, float], host_of: Mapping[int, str]) -> dict[str, float]:
     """{host: median of its ranks}, of hosts with more than one."""
-    by_host: dict[str, list[float]] = {}
-    for rank, time in times.items():
-        by_host.setdefault(host_of.get(rank, ""), []).append(time)
+    by_host = grouped((host_of.get(rank, ""), time) for rank, time in times.items())
     return {host: statistics.median_low(found) for host, found in by_host.items() if len(found) > 1}
 
 

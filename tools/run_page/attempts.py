@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import calendar
-import time
 from datetime import timedelta
 
+from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, short, some
 from tools.diagnosis import asked, hang
@@ -98,8 +97,8 @@ def _per_cause(data: RunData) -> str:
 
 def _no_other(data: RunData) -> str:
     """Why there was no other attempt."""
-    text = data.attempts[-1].progress.get("no_restart")
-    return tr("No other restart: {reason}", reason=one_line(text)) if isinstance(text, str) else ""
+    text = any_json.text(data.attempts[-1].progress, "no_restart")
+    return tr("No other restart: {reason}", reason=one_line(text)) if text is not None else ""
 
 
 def _row(data: RunData, number: int, axis: Axis, names: dict[int, Named], writer: Writer) -> list[str]:
@@ -131,21 +130,14 @@ def _in_vain(data: RunData, number: int) -> list[str]:
 
 def _times(data: RunData, number: int) -> str:
     """From when to when, since the launch; of the launcher's clock."""
-    started, ended = _moment(data.run.started), _moment(data.attempts[number].ended)
-    before = _moment(data.attempts[number - 1].ended) if number else started
+    started, ended = utc.seconds(data.run.started), utc.seconds(data.attempts[number].ended)
+    before = utc.seconds(data.attempts[number - 1].ended) if number else started
     lasted = [member.get("seconds") for member in data.attempts[number].members.values()]
     known = [one for one in lasted if isinstance(one, (int, float)) and 0 <= one < 1e9]
     if started is None or ended is None or not known or ended < started:
         return "?"
     begin = max(before or started, int(ended - max(known)), started)
     return f"{timedelta(seconds=begin - started)} – {timedelta(seconds=ended - started)}"
-
-
-def _moment(text: str | None) -> int | None:
-    try:
-        return calendar.timegm(time.strptime(str(text), "%Y-%m-%dT%H:%M:%SZ"))
-    except (ValueError, OverflowError):
-        return None
 
 
 def _steps(data: RunData, number: int, axis: Axis) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, named
@@ -159,10 +160,7 @@ def middle(ranks: dict[int, Curve]) -> Curve:
     """The median of all ranks at each step."""
     if len(ranks) == 1:
         return next(iter(ranks.values()))
-    at: dict[int, list[float]] = {}
-    for curve in ranks.values():
-        for step, value in zip(curve.steps, curve.values):
-            at.setdefault(step, []).append(value)
+    at = grouped((step, value) for curve in ranks.values() for step, value in zip(curve.steps, curve.values))
     there = {step: finite(values) for step, values in sorted(at.items())}
     return Curve(steps=[step for step in there if there[step]], values=[median(v) for v in there.values() if v])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 
 TYPE_CHECKING = False
@@ -110,10 +111,7 @@ def _means(curve: Curve, place: dict[int, int], length: int) -> Column:
 
 def _of_buckets(curve: Curve, place: dict[int, int], length: int, of: Callable[[list[float]], float]) -> Column:
     """One value of each bucket, at both of its places."""
-    inside: dict[int, list[float]] = {}
-    for step, value in zip(curve.steps, curve.values):
-        if math.isfinite(value):
-            inside.setdefault(place[step], []).append(value)
+    inside = grouped((place[step], value) for step, value in zip(curve.steps, curve.values) if math.isfinite(value))
     column: Column = [None] * (length + 1)
     for at, values in inside.items():
         column[at] = column[at + 1] = of(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import typed
+from hccl_tools.common import any_json, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.run_page import named, to_do
@@ -52,11 +52,7 @@ def _chain(failure: Explained, writer: Writer) -> list[str]:
     """Who waited for whom; what to look at next, where the head of the page has other advice."""
     found = []
     for name in ("chain", "next") if failure.cause else ("chain",):
-        lines = failure.root.get(name)
-        items = (
-            "".join(f"<li>{writer.text(line)}</li>" for line in lines[:_MOST_LINES]) if isinstance(lines, list) else ""
-        )
-        found += [f"<ul>{items}</ul>"] if items else []
+        found.append(writer.items(any_json.entries(failure.root, name)[:_MOST_LINES]))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-from hccl_tools.common import typed
+from hccl_tools.common import any_json, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
@@ -93,9 +93,8 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         target = data.launch.get("device_target")
         target = target if target in known_failures.TARGETS else None
         said = find.as_data(members, find.causes(_entries(), members, 0, target))
-    root = said.get("root")
-    root = root if isinstance(root, dict) else {}
-    raised = _raised(said.get("exception"))
+    root, exception = any_json.part(said, "root"), any_json.part(said, "exception")
+    raised = _raised(exception)
     certainty, why = answer_of_run.how_sure(first, ranks)
     return Explained(
         member=first,
@@ -103,7 +102,7 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         rank=int(first.name) if first.is_rank else None,
         raised=raised[0],
         more=raised[1:],
-        place=_place(said.get("exception")),
+        place=_place(exception),
         root=root,
         roots=roots_of(data) if number == len(data.attempts) - 1 else [int(first.name)] if first.is_rank else [],
         known=_known(said, first, "\n".join(raised), data),
@@ -115,10 +114,10 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
 def roots_of(data: RunData) -> list[int]:
     """The ranks of the last attempt that failed first in truth: by the logs of all ranks, else by the launcher."""
     number = len(data.attempts) - 1
-    root = (_diagnosis(data, number) or {}).get("root")
-    ranks = root.get("ranks") if isinstance(root, dict) and root.get("sentence") else None
+    root = any_json.part(_diagnosis(data, number), "root")
+    ranks = any_json.entries(root, "ranks") if root.get("sentence") else []
     known = {rank.rank for rank in data.ranks}
-    found = [rank for rank in ranks if type(rank) is int and rank in known] if isinstance(ranks, list) else []
+    found = [rank for rank in ranks if type(rank) is int and rank in known]
     first = data.attempts[number].first_failure or ""
     return found or ([int(first)] if first.isdecimal() and int(first) in known else [])
 
@@ -153,19 +152,17 @@ def places_of(data: RunData, number: int) -> dict[str, str | None]:
 
 def _plan_of(data: RunData, number: int) -> dict[str, Any]:
     """The plan of the attempt, where a later one has another: after the loss of a host."""
-    earlier = data.launch.get("earlier_plans")
-    for plan in earlier if isinstance(earlier, list) else []:
-        if isinstance(plan, dict) and type(plan.get("until")) is int and number <= plan["until"]:
+    for plan in any_json.objects(data.launch, "earlier_plans"):
+        if type(plan.get("until")) is int and number <= plan["until"]:
             return {"ranks": plan["ranks"]} if "ranks" in plan else {}
     return {}
 
 
 def _diagnosis(data: RunData, number: int) -> dict[str, Any] | None:
     """That of launch.json, which is of the last attempt."""
-    outcome = data.launch.get("outcome")
-    if number != len(data.attempts) - 1 or not isinstance(outcome, dict):
+    if number != len(data.attempts) - 1:
         return None
-    said = outcome.get("diagnosis")
+    said = any_json.part(data.launch, "outcome").get("diagnosis")
     return said if isinstance(said, dict) else None
 
 
@@ -179,23 +176,21 @@ def _entries() -> list[KnownFailure]:
     return _read_entries(os.environ.get(known_failures.VARIABLE))
 
 
-def _raised(said: object) -> list[str]:
+def _raised(said: dict[str, Any]) -> list[str]:
     """The lines of the exception, at least one."""
-    if not isinstance(said, dict) or not said.get("type"):
+    if not said.get("type"):
         return [""]
     lines = f"{said['type']}: {said.get('message')}".rstrip(": ").split("\n")[:12]
     return [one_line(line) for line in lines]
 
 
-def _place(said: object) -> str:
-    if not isinstance(said, dict) or not said.get("file"):
-        return ""
-    return one_line(f"{said['file']}:{said.get('line')}")
+def _place(said: dict[str, Any]) -> str:
+    return one_line(f"{said['file']}:{said.get('line')}") if said.get("file") else ""
 
 
 def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> list[Known]:
     """Each code once; what is vague comes last."""
-    matches, faults = _dicts(said.get("matches")), _dicts(said.get("faults"))
+    matches, faults = any_json.objects(said, "matches"), any_json.objects(said, "faults")
     vague = {entry.code for entry in _entries() if entry.vague}
     found: dict[str, Known] = {}
     for entry in [*faults, *matches] if said.get("root") else [*matches, *faults]:
@@ -219,8 +214,7 @@ def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> l
 
 def _is_of_root(fault: dict[str, Any], root: object) -> bool:
     """Whether a log of the rank that failed first in truth shows it."""
-    ranks = root.get("ranks") if isinstance(root, dict) else None
-    return isinstance(ranks, list) and fault.get("rank") is not None and fault["rank"] in ranks
+    return fault.get("rank") is not None and fault["rank"] in any_json.entries(root, "ranks")
 
 
 def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:
@@ -229,7 +223,3 @@ def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:
         return False
     line = one_line(match.get("line") or "").strip()
     return not line or not raised or line in raised or raised.partition("\n")[0] in line
-
-
-def _dicts(value: object) -> list[dict[str, Any]]:
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []

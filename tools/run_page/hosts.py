@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count, listed, one_line, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
+from tools.diagnosis import run
 from tools.run_page import grid, named, rank_states
 from tools.run_page.markup import escaped, section
 
@@ -60,9 +62,7 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
 
 
 def _hosts(data: RunData) -> list[Host]:
-    found: dict[str, list[Rank]] = {}
-    for rank in data.ranks:
-        found.setdefault(rank.host or str(data.launch.get("host") or "?"), []).append(rank)
+    found = grouped((rank.host or str(data.launch.get("host") or "?"), rank) for rank in data.ranks)
     return [Host(name=one_line(name), ranks=ranks) for name, ranks in found.items()]
 
 
@@ -120,9 +120,7 @@ def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Name
 
 def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:
     words = rank_states.words()
-    by_state: dict[str, list[int]] = {}
-    for rank in bad:
-        by_state.setdefault(states[rank].how, []).append(rank)
+    by_state = grouped((states[rank].how, rank) for rank in bad)
     parts = []
     for how in (how for how in rank_states.ORDER if how in by_state):
         chips = "".join(named.chip(names[rank]) for rank in by_state[how] if rank in names)
@@ -135,11 +133,8 @@ def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[i
 
 def _table(data: RunData, writer: Writer) -> str:
     """The rank table as a drawing, where it is small enough to be looked at; else its path."""
-    entry = data.launch.get("rank_table")
-    path = entry.get("file") if isinstance(entry, dict) else None
-    exports = data.launch.get("exports")
-    path = path or (exports.get("RANK_TABLE_FILE") if isinstance(exports, dict) else None)
-    if not isinstance(path, str):
+    path = run.table_of(data.launch)
+    if path is None:
         return ""
     view = _read(path, data)
     title = tr("the rank table {path}", path=short_path(path))

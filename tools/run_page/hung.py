@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.diagnosis import hang, stacks
@@ -24,10 +25,9 @@ _MOST_LINES = 200  # of a whole stack
 def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
     """The section; empty where no stack is known."""
     found = hang.stacks_of(data.launch, data.folder)
-    groups: dict[tuple[bool, tuple[Frame, ...]], list[int]] = {}
-    for rank, stack in found.items():
-        if stack:
-            groups.setdefault((stacks.is_held(stack), tuple(stacks.main_thread(stack))), []).append(rank)
+    groups = grouped(
+        ((stacks.is_held(stack), tuple(stacks.main_thread(stack))), rank) for rank, stack in found.items() if stack
+    )
     if not groups:
         return ""
     ordered = sorted(groups.items(), key=lambda pair: (not pair[0][0], not pair[0][1], len(pair[1])))

@@ -35,6 +35,11 @@ class Writer:
             self._known[text] = line if len(line) <= _MOST_TEXT else line[:_MOST_TEXT] + "…"
         return self._known[text]
 
+    def items(self, texts: Iterable[object]) -> str:
+        """A list of texts; nothing without any."""
+        items = "".join(f"<li>{self.text(text)}</li>" for text in texts)
+        return f"<ul>{items}</ul>" if items else ""
+
     def lines(self, lines: Iterable[str]) -> str:
         """Several lines, masked together, because a secret may go over the end of one."""
         masked = self._masker.text(whole("\n".join(line[:_MOST_TEXT] for line in lines)))

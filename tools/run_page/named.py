@@ -54,8 +54,7 @@ def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)
     yield from ((HUNG, rank) for rank in hang.apart(data.launch, data.folder)[:MOST] if rank in known)
     yield from ((SILENT, rank) for rank in silence.ranks(data))
-    outcome = data.launch.get("outcome")
-    told = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
+    told = slow_ranks.of_run(data.launch)
     yield from ((SLOW, row["rank"]) for row in told if row["rank"] in known)
     yield from ((_OF_OUTLIER[one.kind], one.rank) for one in found)
     if len(data.ranks) <= _FEW:

@@ -6,7 +6,7 @@ import math
 import os
 import re
 
-from hccl_tools.common import how_far
+from hccl_tools.common import any_json, how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
@@ -97,7 +97,13 @@ def read(folder: str, patterns: list[Pattern]) -> RunData:
         notes.append(tr("The plan of the run is not known: {reason}", reason=refusal.lines[0]))
     attempts = _attempts(launch, folder)
     ranks = _ranks(launch) or _logs_in(attempts[-1].logs)
-    logs = _read_logs(attempts, chosen_of(ranks, attempts, told=_slow(launch)), len(ranks), Reader(patterns), notes)
+    logs = _read_logs(
+        attempts,
+        chosen_of(ranks, attempts, told=[row["rank"] for row in slow_ranks.of_run(launch)]),
+        len(ranks),
+        Reader(patterns),
+        notes,
+    )
     curves, metrics = _curves(logs)
     return RunData(
         folder=folder,
@@ -118,7 +124,7 @@ def _attempts(launch: dict[str, Any], folder: str) -> list[Attempt]:
     """Those that launch.json has; of a run without an outcome, those whose folders are there."""
     outcome = launch.get("outcome")
     if isinstance(outcome, dict):
-        found = [*(one for one in _list(outcome.get("attempts")) if isinstance(one, dict)), outcome]
+        found = [*any_json.objects(outcome, "attempts"), outcome]
         return [_attempt(one, folder) for one in found[-_MOST_ATTEMPTS:]]
     names = ["."]
     while len(names) < _MOST_ATTEMPTS and os.path.isdir(os.path.join(folder, f"restart_{len(names)}")):
@@ -127,18 +133,16 @@ def _attempts(launch: dict[str, Any], folder: str) -> list[Attempt]:
 
 
 def _attempt(said: dict[str, Any], folder: str) -> Attempt:
-    members = said.get("members")
-    members = members if isinstance(members, dict) else {}
-    code = said.get("exit")
+    members = any_json.part(said, "members")
     return Attempt(
         logs=os.path.normpath(os.path.join(folder, logs_of(said))),
-        ended=_text(said.get("ended")),
-        exit=code if isinstance(code, int) else None,
-        first_failure=_text(said.get("first_failure")),
-        also_failed=tuple(str(name) for name in _list(said.get("also_failed"))),
-        stopped_by=_text(said.get("stopped_by")),
-        lost_host=_text(said.get("lost_host")),
-        progress=found if isinstance(found := said.get("progress"), dict) else {},
+        ended=any_json.text(said, "ended"),
+        exit=any_json.number(said, "exit"),
+        first_failure=any_json.text(said, "first_failure"),
+        also_failed=tuple(str(name) for name in any_json.entries(said, "also_failed")),
+        stopped_by=any_json.text(said, "stopped_by"),
+        lost_host=any_json.text(said, "lost_host"),
+        progress=any_json.part(said, "progress"),
         members={str(name): entry for name, entry in members.items() if isinstance(entry, dict)},
         asked=asked if isinstance(asked := said.get("asked"), dict) else None,
     )
@@ -146,15 +150,15 @@ def _attempt(said: dict[str, Any], folder: str) -> Attempt:
 
 def _ranks(launch: dict[str, Any]) -> list[Rank]:
     found = {}
-    for entry in _list(launch.get("ranks")):
-        rank = entry.get("rank") if isinstance(entry, dict) else None
-        if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
+    for entry in any_json.objects(launch, "ranks"):
+        rank = any_json.number(entry, "rank")
+        if rank is None or rank < 0:
             continue
-        device, log = entry.get("device"), _text(entry.get("log")) or f"rank_{rank}.log"
+        log = any_json.text(entry, "log") or f"rank_{rank}.log"
         found[rank] = Rank(
             rank=rank,
-            device=device if isinstance(device, int) else None,
-            host=_text(entry.get("host")),
+            device=any_json.number(entry, "device"),
+            host=any_json.text(entry, "host"),
             log=log if os.path.basename(log) == log else f"rank_{rank}.log",
         )
     return [found[rank] for rank in sorted(found)]
@@ -169,12 +173,6 @@ def _logs_in(folder: str) -> list[Rank]:
     found = (re.fullmatch(r"rank_([0-9]{1,9})\.log", name) for name in names)
     whole = sorted(int(one[1]) for one in found if one)
     return [Rank(rank=rank, device=None, host=None, log=f"rank_{rank}.log") for rank in whole]
-
-
-def _slow(launch: dict[str, Any]) -> list[int]:
-    """The ranks that --straggler has named."""
-    outcome = launch.get("outcome")
-    return [row["rank"] for row in slow_ranks.rows_of(outcome.get("stragglers"))] if isinstance(outcome, dict) else []
 
 
 def _read_logs(
@@ -279,11 +277,3 @@ def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]],
 def finite(values: list[float]) -> list[float]:
     """Those that are neither nan nor infinite."""
     return [value for value in values if math.isfinite(value)]
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

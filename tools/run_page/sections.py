@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools.diagnosis import slow_ranks
@@ -12,15 +13,13 @@ from tools.together import findings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, TypeVar
+    from typing import Any
 
     from tools.history.listing import Run
     from tools.run_page.markup import Writer
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
     from tools.run_page.surroundings import Surroundings
-
-    T = TypeVar("T")
 
 
 def state_of(run: Run) -> tuple[str, str]:
@@ -36,39 +35,29 @@ def state_of(run: Run) -> tuple[str, str]:
 
 def notes(data: RunData, writer: Writer) -> str:
     """What the page does not show."""
-    items = "".join(f"<li>{writer.text(note)}</li>" for note in data.notes)
-    return section("notes", tr("What is not on this page"), f"<ul>{items}</ul>" if items else "")
+    return section("notes", tr("What is not on this page"), writer.items(data.notes))
 
 
 def together(data: RunData, writer: Writer) -> str:
     """What speaks against one training of all ranks."""
-    items = "".join(f"<li>{writer.text(line)}</li>" for line in findings.report(findings.all_of(data.launch)))
-    return section("together", tr("Does it train what it should?"), f"<ul>{items}</ul>" if items else "")
+    lines = findings.report(findings.all_of(data.launch))
+    return section("together", tr("Does it train what it should?"), writer.items(lines))
 
 
 def before_start(data: RunData, writer: Writer) -> str:
     """What --preflight found on the hosts before the start, and what has changed there; nothing if all was alike."""
-    told = data.launch.get("preflight")
-    told = told if isinstance(told, dict) else {}
-    items = "".join(f"<li>{_finding(each, writer)}</li>" for each in _entries(told.get("findings"), dict))
-    body = f"<ul>{items}</ul>" if items else ""
-    changed = told.get("changed")
-    changed = changed if isinstance(changed, dict) else {}
-    facts = _entries(changed.get("facts"), str)
+    told = any_json.part(data.launch, "preflight")
+    body = writer.items(map(_finding, any_json.objects(told, "findings")))
+    changed = any_json.part(told, "changed")
+    facts = any_json.texts(changed, "facts")
     if facts:
         since = tr("Changed since the last job that ended well ({made}):", made=str(changed.get("since")))
-        body += f"<p>{writer.text(since)}</p><ul>{''.join(f'<li>{writer.text(each)}</li>' for each in facts)}</ul>"
+        body += f"<p>{writer.text(since)}</p>{writer.items(facts)}"
     return section("before", tr("The hosts before the start"), body)
 
 
-def _entries(found: Any, kind: type[T]) -> list[T]:
-    """Those of a list in launch.json that have this type."""
-    return [each for each in found if isinstance(each, kind)] if isinstance(found, list) else []
-
-
-def _finding(each: dict[str, Any], writer: Writer) -> str:
-    remedy = str(each.get("remedy") or "")
-    return writer.text(clauses(str(each.get("text")), *([remedy] if remedy else [])))
+def _finding(each: dict[str, Any]) -> str:
+    return clauses(*(str(each[part]) for part in ("text", "remedy") if each.get(part)))
 
 
 def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer: Writer) -> str:
@@ -76,11 +65,8 @@ def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer:
 
     shown: what the head of the page says already.
     """
-    outcome = data.launch.get("outcome")
-    named = slow_ranks.rows_of(outcome.get("stragglers")) if isinstance(outcome, dict) else []
-    lines = [*slow_ranks.report(named), *(charts.outlier_text(one) for one in found if one not in shown)]
-    items = "".join(f"<li>{writer.text(line)}</li>" for line in lines)
-    body = f"<ul>{items}</ul>" if items else ""
+    lines = slow_ranks.report(slow_ranks.of_run(data.launch))
+    body = writer.items([*lines, *(charts.outlier_text(one) for one in found if one not in shown)])
     if any(one.kind == "slow" and one.field == "step_ms" for one in found):
         text = tr(
             "Ranks that wait for one another in every step all take the time of the slowest one. The times for data, "

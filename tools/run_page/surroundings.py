@@ -9,7 +9,8 @@ import contextlib
 import os
 import shlex
 
-from hccl_tools.common import documents
+from hccl_tools.common import any_json, documents
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from hccl_tools.common.typed import starter
 from tools.diagnosis.bundle import masking, names, structured
@@ -70,12 +71,10 @@ def of(data: RunData) -> Surroundings:
     secrets = {whole(value): name for value, name in secrets.items()}
     different, own, of_hosts = _differences(found, {rank.rank: rank for rank in data.ranks})
     command, typed = _command(data)
-    exports = data.launch.get("exports")
-    exports = exports if isinstance(exports, dict) else {}
     return Surroundings(
         masker=masking.Masker(secrets),
         secrets=secrets,
-        exports={str(name): str(value) for name, value in exports.items()},
+        exports={str(name): str(value) for name, value in any_json.part(data.launch, "exports").items()},
         different=different,
         own=own,
         of_hosts=of_hosts,
@@ -99,9 +98,7 @@ def _differences(
     own: list[str] = []
     of_hosts: list[str] = []
     for name in sorted({name for each in found.values() for name in each}):
-        values: dict[str | None, list[int]] = {}
-        for rank, each in found.items():
-            values.setdefault(shown(name, each.get(name)), []).append(rank)
+        values = grouped((shown(name, each.get(name)), rank) for rank, each in found.items())
         if len(values) < 2:
             continue
         if (len(values) == len(found) and len(found) > 2) or _has_rule(values, ranks):
@@ -130,11 +127,9 @@ def _is_of_hosts(values: dict[str | None, list[int]], ranks: dict[int, Rank]) ->
 
 
 def _command(data: RunData) -> tuple[str | None, bool]:
-    folder, typed = data.launch.get("folder"), data.launch.get("typed")
-    goes = f"cd {shlex.quote(folder)} && " if isinstance(folder, str) else ""
-    if isinstance(typed, str):
+    folder, typed = any_json.text(data.launch, "folder"), any_json.text(data.launch, "typed")
+    goes = "" if folder is None else f"cd {shlex.quote(folder)} && "
+    if typed is not None:
         return f"{goes}{starter(typed.partition(' ')[0])}{typed}", True
-    trainer = data.launch.get("trainer")
-    if isinstance(trainer, list) and trainer:
-        return goes + " ".join(shlex.quote(str(word)) for word in trainer), False
-    return None, False
+    trainer = any_json.entries(data.launch, "trainer")
+    return (goes + shlex.join(map(str, trainer)) if trainer else None), False

@@ -6,11 +6,12 @@ are used: the first line of a log is put at the start of its rank.
 
 from __future__ import annotations
 
-import calendar
 import os
 import time
 from statistics import median
 
+from hccl_tools.common import any_json, utc
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from tools.history.listing import RUNNING
 from tools.run_page.silence import LEAST, last_line, log_of, seconds_of
@@ -26,7 +27,6 @@ MOST_ROWS = 12  # ranks of an attempt that have a row of their own
 _FEW_ROWS, _MANY_ATTEMPTS = 3, 3  # of each attempt but the last one, where there are more attempts than that
 _QUIET_SHARE = 20  # a pause before the end is worth a word if it is so large a part of the attempt
 TOLERANCE = 5.0  # seconds that clocks, and the starts of ranks, may differ
-_TIME = "%Y-%m-%dT%H:%M:%SZ"
 _BY_US = (128 + 15, 128 + 9)
 # What a bar says of how a rank ended.
 GOOD, FIRST, FAILED, STOPPED, RUNS, UNKNOWN = "good", "first", "failed", "stopped", "runs", "unknown"
@@ -64,14 +64,14 @@ class Timeline(Record):
 
 def of(data: RunData, names: Iterable[int] = (), now: float | None = None) -> Timeline | None:
     """The time line; None where launch.json does not say when the run began.  names: the ranks that have a name."""
-    started = _moment(data.run.started)
+    started = utc.seconds(data.run.started)
     if started is None or not data.ranks:
         return None
     names, now = list(names), time.time() if now is None else now
     blocks: list[Block] = []
     before = 0.0
     for number, attempt in enumerate(data.attempts):
-        ended = _moment(attempt.ended)
+        ended = utc.seconds(attempt.ended)
         longest = max((seconds_of(attempt, name) or 0.0 for name in attempt.members), default=0.0)
         begin = before if ended is None else max(before, ended - started - longest)
         bars = _bars(data, attempt, number, begin, (started, now))
@@ -80,7 +80,7 @@ def of(data: RunData, names: Iterable[int] = (), now: float | None = None) -> Ti
         shown = set(rows)
         others = [rank.rank for rank in data.ranks if rank.rank not in shown]
         blocks.append(Block(number=number, begin=begin, end=before, bars=bars, rows=rows, others=others))
-    last = _moment(data.attempts[-1].ended)
+    last = utc.seconds(data.attempts[-1].ended)
     return Timeline(seconds=max(0.1, before, 0.0 if last is None else last - started), blocks=blocks)
 
 
@@ -97,13 +97,6 @@ def _rows(data: RunData, names: list[int], number: int) -> list[int]:
     return list(dict.fromkeys([*matter[: most - len(ends)], *ends]))
 
 
-def _moment(text: str | None) -> float | None:
-    try:
-        return float(calendar.timegm(time.strptime(str(text), _TIME)))
-    except (ValueError, OverflowError):
-        return None
-
-
 def _bars(data: RunData, attempt: Attempt, number: int, begin: float, clock: tuple[float, float]) -> dict[int, Bar]:
     """The bars of all ranks that have one; clock: when the run began, and now."""
     stopped = None if attempt.first_failure is None else seconds_of(attempt, attempt.first_failure)
@@ -114,8 +107,7 @@ def _bars(data: RunData, attempt: Attempt, number: int, begin: float, clock: tup
         seconds = seconds_of(attempt, name)
         bar = None
         if seconds is not None:
-            status = attempt.members[name].get("status")
-            status = status if isinstance(status, int) else None
+            status = any_json.number(attempt.members[name], "status")
             how = _how(attempt, name, status, also)
             stops = begin + stopped if how == STOPPED and stopped is not None and stopped < seconds else None
             bar = _bar(begin, begin + seconds, how, status, stops)
@@ -172,11 +164,12 @@ def _without_end(data: RunData, log: str, begin: float, clock: tuple[float, floa
 
 def clocks(data: RunData) -> list[tuple[str, str, float]]:
     """(host, first host, by how many seconds its first lines are later) of hosts whose clocks seem to differ."""
-    hosts: dict[str, list[float]] = {}
-    for rank in data.ranks:
-        for log in data.logs.get(rank.rank, [])[-1:]:
-            if log.first is not None and rank.host:
-                hosts.setdefault(rank.host, []).append(log.first)
+    hosts = grouped(
+        (rank.host, log.first)
+        for rank in data.ranks
+        for log in data.logs.get(rank.rank, [])[-1:]
+        if log.first is not None and rank.host
+    )
     middles = {host: median(times) for host, times in hosts.items()}
     if len(middles) < 2:
         return []

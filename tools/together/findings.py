@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import ranges, short
 from tools.output import alike
@@ -70,12 +71,9 @@ def rows_of(document: object) -> list[Row]:
 
 def all_of(launch: Row) -> list[Row]:
     """The rows of all attempts of a run, by its launch.json."""
-    outcome = launch.get("outcome")
-    if not isinstance(outcome, dict):
-        return []
-    earlier = outcome.get("attempts")
-    attempts = [one for one in earlier if isinstance(one, dict)] if isinstance(earlier, list) else []
-    return [found for one in (*attempts, outcome) for found in rows_of(one.get("findings"))]
+    outcome = any_json.part(launch, "outcome")
+    attempts = [*any_json.objects(outcome, "attempts"), outcome]
+    return [found for one in attempts for found in rows_of(one.get("findings"))]
 
 
 def _is_row(found: object) -> bool:

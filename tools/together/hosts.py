@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from tools.together import findings
 
 TYPE_CHECKING = False
@@ -21,10 +22,7 @@ def differing(told: Mapping[str, Mapping[str, str]], ranks: Mapping[str, list[in
     rows: list[Row] = []
     told = {host: told[host] for host in sorted(told, key=lambda host: min(ranks.get(host, [1 << 30])))}
     for what in dict.fromkeys(name for has in told.values() for name in has):
-        values: dict[str, list[str]] = {}
-        for host, has in told.items():
-            if what in has:
-                values.setdefault(has[what], []).append(host)
+        values = grouped((has[what], host) for host, has in told.items() if what in has)
         usual = max(values, key=lambda value: len(values[value]))
         others = [(host, value) for value, hosts in values.items() if value != usual for host in hosts]
         rows += [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from statistics import median
 
+from hccl_tools.common.grouping import grouped
 from tools.together import findings
 
 TYPE_CHECKING = False
@@ -95,9 +96,7 @@ def _parted(losses: Losses, places: Sequence[Place], same: int) -> list[Row]:
     rest = places[same:]
     if len(rest) < LEAST_STEPS:
         return []
-    ways: dict[tuple[float, ...], list[int]] = {}
-    for rank, each in losses.items():
-        ways.setdefault(tuple(each[place] for place in rest), []).append(rank)
+    ways = grouped((tuple(each[place] for place in rest), rank) for rank, each in losses.items())
     most = max(ways.values(), key=len)
     if 2 * len(most) <= len(losses) != 2:
         return []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.diagnosis import folding, job_logs, words
+from tools.diagnosis import answer_of_logs, folding, job_logs, words
 from tools.logs import known_failures
 
 ENTRIES, _ = known_failures.load({})
@@ -150,7 +150,7 @@ def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
 def test_gpus_have_no_commands_of_ascend(told):
     late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
     told(main="[rank0]: step 1\n" + late)
-    assert "hccn_tool" not in "\n".join(words.explain_logs(told.found))
+    assert "hccn_tool" not in "\n".join(words.lines_of(answer_of_logs.of_logs(told.found)))
 
 
 @pytest.mark.parametrize(

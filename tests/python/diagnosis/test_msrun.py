@@ -8,7 +8,7 @@ import sys
 import pytest
 from needs import needs_packages
 
-from tools.diagnosis import job_logs, words
+from tools.diagnosis import answer_of_logs, job_logs, words
 from tools.logs import known_failures
 
 pytestmark = [needs_packages("mindspore"), pytest.mark.thorough, pytest.mark.trains]
@@ -64,7 +64,8 @@ def said(folder):
     verdict = found.verdict
     ranks = [one.rank for one in verdict.roots] if verdict else []
     codes = [fault.entry.code for fault in found.faults]
-    return ranks, verdict.certainty if verdict else None, codes, "\n".join(words.explain_logs(found))
+    lines = words.lines_of(answer_of_logs.of_logs(found))
+    return ranks, verdict.certainty if verdict else None, codes, "\n".join(lines)
 
 
 def test_a_healthy_job(tmp_path):

@@ -5,7 +5,7 @@ import os
 import pytest
 from locking import Job, base
 
-from hccl_tools.machine import host
+from hccl_tools.machine import host, npu_use
 from tools.doctor import main as doctor
 from tools.doctor import npu_smi, npus
 
@@ -53,18 +53,18 @@ INFO_A3 = """\
 
 
 def test_the_tables_of_npu_smi_on_a2_and_on_a3_which_has_physical_ids():
-    cards, holders = npu_smi.parse_info(INFO_A2, {(4, 0): 4, (5, 0): 5})
-    assert cards == {4: ("910B3", "OK"), 5: ("910B3", "Alarm")}
-    assert holders == {4: ["a process (pid 277624, 51270 MB)", "python (pid 33776, 31747 MB)"]}
-    cards, holders = npu_smi.parse_info(INFO_A3, {(1, 0): 2, (1, 1): 3})
-    assert cards == {2: ("Ascend910", "OK"), 3: ("Ascend910", "Warning")}
-    assert holders == {3: ["trainer (pid 1712733, 48954 MB)"]}
-    assert npu_smi.parse_info(INFO_A3, {})[0].keys() == {2, 3}
+    use = npu_use.parse(INFO_A2, {(4, 0): 4, (5, 0): 5})
+    assert use.cards == {4: ("910B3", "OK"), 5: ("910B3", "Alarm")}
+    assert npu_smi.holders(use) == {4: ["a process (pid 277624, 51270 MB)", "python (pid 33776, 31747 MB)"]}
+    use = npu_use.parse(INFO_A3, {(1, 0): 2, (1, 1): 3})
+    assert use.cards == {2: ("Ascend910", "OK"), 3: ("Ascend910", "Warning")}
+    assert npu_smi.holders(use) == {3: ["trainer (pid 1712733, 48954 MB)"]}
+    assert npu_use.parse(INFO_A3, {}).cards.keys() == {2, 3}
 
 
 def test_other_answers_of_npu_smi_name_no_holder():
     for text in ("", "\n", "dcmi module initialize failed. ret is -8005\n", "| | | |\n", "| 0 | | |\n"):
-        assert npu_smi.parse_info(text, {})[1] == {}
+        assert npu_use.parse(text, {}).holders == []
 
 
 @pytest.mark.parametrize(

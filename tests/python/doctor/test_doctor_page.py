@@ -9,7 +9,7 @@ import json_pages
 import pytest
 
 from hccl_tools.common import language
-from hccl_tools.machine import programs
+from hccl_tools.machine import npu_use, programs
 from tools.doctor import main as doctor
 from tools.doctor import network, npu_smi, page
 
@@ -147,7 +147,7 @@ def test_a_public_address_of_a_card_is_hidden(a3, cards):
 @pytest.mark.thorough
 def test_tools_that_hang_cost_one_limit_and_say_so(a3, monkeypatch):
     monkeypatch.setattr(doctor, "SECONDS", 1)
-    monkeypatch.setattr(npu_smi, "SECONDS", 1)
+    monkeypatch.setattr(npu_use, "SECONDS", 1)
     a3.set("fault_info", "hang")
     for name in ("mpirun", "srun", "ssh", "getent", "chrt", "py-spy", "git"):
         a3.tool(name, "exec sleep 30")

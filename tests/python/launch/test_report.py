@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from hccl_tools.common.grouping import grouped
 from tools.output import alike, report
 from tools.supervise.members import Member
 
@@ -45,7 +46,7 @@ def test_ranks_are_named_as_ranges_at_most_twenty_and_nothing_is_lost_without_a_
 
 
 def test_ranks_that_are_alike_are_in_the_order_in_which_they_came():
-    found = alike.grouped(("odd" if rank % 2 else "even", rank) for rank in range(1, 6))
+    found = grouped(("odd" if rank % 2 else "even", rank) for rank in range(1, 6))
     assert list(found.items()) == [("odd", [1, 3, 5]), ("even", [2, 4])]
 
 

@@ -10,6 +10,7 @@ import pytest
 from healthy_hosts import HEALTHY
 
 from hccl_tools.common.refusal import Refusal
+from tools.attempts import door
 from tools.preflight import check, probe
 from tools.preflight.pods import asked, entrance, hub, meeting, messages, pod_names, result, spoke
 from tools.preflight.pods.place import Place
@@ -138,15 +139,15 @@ def is_closed(plug):
 
 @pytest.mark.parametrize(("said", "seconds"), [(b"x" * 20_000, 600.0), (b"", 0.0)], ids=["too long", "silent"])
 def test_a_guest_that_says_too_much_or_nothing_is_sent_away(facts, monkeypatch, said, seconds):
-    monkeypatch.setattr(entrance, "HELLO_WITHIN", seconds)
+    monkeypatch.setattr(door, "HELLO_WITHIN", seconds)
     there = Meeting(2)
     with greeting(there, said) as plug:
         left = time.monotonic() + 60
         seen = False
-        while not (seen and not there.hub.guests) and time.monotonic() < left:
+        while not (seen and not there.hub.door.guests) and time.monotonic() < left:
             there.hub.step(0.01)
-            seen = seen or bool(there.hub.guests) or is_closed(plug)
-        assert not there.hub.guests and not there.hub.come and is_closed(plug)
+            seen = seen or bool(there.hub.door.guests) or is_closed(plug)
+        assert not there.hub.door.guests and not there.hub.come and is_closed(plug)
     there.hub.close()
 
 

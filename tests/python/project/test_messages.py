@@ -9,7 +9,7 @@ import documents
 import polib
 import pytest
 
-from hccl_tools.common import language
+from hccl_tools.common import language, script_help
 from tools.command import language as typed_language
 from tools.pages import messages
 
@@ -42,10 +42,28 @@ def test_the_compiled_catalogue_is_that_of_the_text():
     assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in catalogue()}, HINT
 
 
-def test_the_help_of_the_scripts_is_that_of_the_catalogue():
-    wanted = messages.help_files({entry.msgid: entry.msgstr for entry in catalogue()})
-    found = {str(path): path.read_text(encoding="utf-8") for path in pathlib.Path(messages.HELP).iterdir()}
-    assert found == wanted, HINT
+def test_the_help_of_a_script_is_chinese_but_for_its_commands(monkeypatch):
+    monkeypatch.setenv("LAUNCH_LANG", "zh")
+    language._catalogue.cache_clear()
+    try:
+        for path in pathlib.Path(messages.ROOT, "scripts").glob("*.sh"):
+            said = [line for line in script_help.page(str(path)) if line and not line.startswith(" ")]
+            assert said and all(map(CHINESE.search, said)), path
+    finally:
+        language._catalogue.cache_clear()
+
+
+def test_the_help_of_a_script_ends_with_its_comment(monkeypatch, tmp_path):
+    """Of a script that the catalogue does not know, such as the user's own, it is what the script has."""
+    (tmp_path / "own.sh").write_text(
+        "#!/usr/bin/env bash\n# Trains mine.\n#\n# Usage: bash own.sh\ncase x in esac\n# no\n"
+    )
+    for name in ("zh", "en"):
+        monkeypatch.setenv("LAUNCH_LANG", name)
+        language._catalogue.cache_clear()
+        usage = "用法：" if name == "zh" else "Usage:"
+        assert script_help.page(str(tmp_path / "own.sh")) == ["Trains mine.", "", f"{usage} bash own.sh"]
+    language._catalogue.cache_clear()
 
 
 # An English text of a script, and the same in Chinese behind it or before it. Each is quoted, or one word.

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from hccl_tools.machine import driver, hccn, host
+from hccl_tools.machine import driver, hccn, host, system_files
 from hccl_tools.machine.programs import Ended
 
 
@@ -63,6 +63,7 @@ def test_the_one_on_path_comes_first(installed, root, tmp_path):
 def test_a_setting_without_a_value_has_the_usual_one(installed, tmp_path, text):
     (tmp_path / "ascend_install.info").write_text(text)
     assert driver.setting("UserGroup", "usual") == "usual"
+    assert not system_files.value(str(tmp_path / "ascend_install.info"), "UserGroup")
 
 
 def test_blanks_and_quotes_around_a_setting_do_not_count(installed, tmp_path):

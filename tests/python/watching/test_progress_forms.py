@@ -15,7 +15,7 @@ FORMS = [(form["line"], form["says"]) for form in DATA["forms"]]
 
 @pytest.mark.parametrize(("line", "says"), FORMS)
 def test_a_place_and_a_loss_are_read_in_any_form(line, says):
-    assert lines.of_line(line, PATTERNS) == pytest.approx(says, nan_ok=True)
+    assert lines.last_of(line, PATTERNS) == pytest.approx(says, nan_ok=True)
 
 
 @pytest.mark.parametrize(("line", "says"), [form for form in FORMS if "\r" not in form[0]])
@@ -24,16 +24,16 @@ def test_a_second_line_of_the_kind_costs_no_search_and_says_its_own_numbers(line
     twice = line.encode() + b"\n" + line.replace("5", "6").encode()
     (_, first), (_, second) = kinds.of_block(twice)
     assert first == pytest.approx(says, nan_ok=True)
-    assert second == pytest.approx(lines.of_line(line.replace("5", "6"), PATTERNS), nan_ok=True)
+    assert second == pytest.approx(lines.last_of(line.replace("5", "6"), PATTERNS), nan_ok=True)
     assert len(kinds._kinds) == 1
 
 
 @pytest.mark.parametrize("text", DATA["none"].values(), ids=DATA["none"])
 def test_a_log_without_progress_has_no_numbers(text):
     for line in text.split("\n"):
-        assert lines.of_line(line, PATTERNS) == {}, line
+        assert lines.last_of(line, PATTERNS) == {}, line
     assert lines.last_of(text, PATTERNS) == {}
-    assert lines.losses_of(text, PATTERNS) == []
+    assert lines.Kinds(PATTERNS).losses_of(text) == []
 
 
 ODD = [
@@ -45,7 +45,7 @@ ODD = [
 @pytest.mark.parametrize("line", ODD, ids=range(len(ODD)))
 def test_an_odd_line_takes_no_time(line):
     """An expression that tries again and again would take minutes: the suite's limit of time ends it."""
-    assert lines.of_line(line, PATTERNS) == {}
+    assert lines.last_of(line, PATTERNS) == {}
 
 
 def test_the_table_tells_no_digits_apart():

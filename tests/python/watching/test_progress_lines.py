@@ -31,7 +31,7 @@ def test_every_entry_has_samples():
 
 @pytest.mark.parametrize(("name", "line", "says"), SAMPLES)
 def test_a_sample_says_what_is_written_there(name, line, says):
-    found = lines.of_line(line, PATTERNS)
+    found = lines.last_of(line, PATTERNS)
     assert found.pop("metric", None) == says.pop("metric", None)
     assert found == pytest.approx(says, nan_ok=True)
 
@@ -40,7 +40,7 @@ def test_a_sample_says_what_is_written_there(name, line, says):
     "text", ["", "epoch", "loss", "step: 5", "100%|", "epoch: x step: y, loss is z", "a=b\x00\x1b[31m"]
 )
 def test_other_lines_say_nothing(text):
-    assert lines.of_line(text, PATTERNS) == {}
+    assert lines.last_of(text, PATTERNS) == {}
 
 
 def test_the_last_value_of_each_kind_counts_and_a_place_is_that_of_one_line():
@@ -53,22 +53,22 @@ def test_the_last_value_of_each_kind_counts_and_a_place_is_that_of_one_line():
 
 
 def test_a_number_that_is_too_long_for_a_step_is_none():
-    assert lines.of_line(f"epoch: {'9' * 400} step: 1, loss is 1", PATTERNS) == {"step": 1, "loss": 1.0}
+    assert lines.last_of(f"epoch: {'9' * 400} step: 1, loss is 1", PATTERNS) == {"step": 1, "loss": 1.0}
 
 
 @pytest.mark.parametrize("line", ["at 5, of 9: loss=0.5,", "at 1,000 of x: loss=none", "at ٣ of 9: loss="])
 def test_what_the_users_expression_finds_may_be_no_number(own, line):
     mine = own(r"progress: [{name: mine, pattern: 'at (?P<step>\S+) of (?P<steps>\w+): loss=(?P<loss>\S*)'}]")[:1]
-    assert "loss" not in lines.of_line(line, mine)
-    assert lines.losses_of(line, mine) == []
+    assert "loss" not in lines.last_of(line, mine)
+    assert lines.Kinds(mine).losses_of(line) == []
 
 
 def test_own_entries_come_first(own):
     found = own(
         r"progress: [{name: mine, pattern: 'epoch: \d+ step: (?P<step>\d+), loss is \d+ \((?P<loss><number>)'}]"
     )
-    assert lines.of_line("epoch: 1 step: 2, loss is 3 (4)", found) == {"step": 2, "loss": 4.0}
-    assert lines.of_line("epoch: 1 step: 2, loss is 3", found)["loss"] == 3.0
+    assert lines.last_of("epoch: 1 step: 2, loss is 3 (4)", found) == {"step": 2, "loss": 4.0}
+    assert lines.last_of("epoch: 1 step: 2, loss is 3", found)["loss"] == 3.0
 
 
 @pytest.mark.parametrize(

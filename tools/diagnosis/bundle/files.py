@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
-from calendar import timegm
 
+from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record, Row
-from tools.diagnosis import job_logs
+from tools.diagnosis import job_logs, run
 from tools.diagnosis.bundle import cut
 from tools.logs import kinds, sources
 
@@ -129,9 +128,8 @@ def _has_errors(item: Item) -> bool:
 def of_run(folder: str, launch: dict[str, Any]) -> Collection:
     """What a run has left: its folder, the user's folder of plogs, the rank table."""
     found = Collection()
-    outcome = launch.get("outcome")
-    outcome = outcome if isinstance(outcome, dict) else {}
-    failed = _failed(outcome)
+    outcome = any_json.part(launch, "outcome")
+    failed = {str(name) for name in [outcome.get("first_failure"), *any_json.entries(outcome, "also_failed")]}
     last = os.path.normpath(str(outcome.get("logs") or "."))
     for entry in _entries(folder, found):
         if entry.is_dir(follow_symlinks=False):
@@ -144,11 +142,6 @@ def of_run(folder: str, launch: dict[str, Any]) -> Collection:
     _add_plogs_of_user(found, folder, launch)
     _add_table(found, launch)
     return found
-
-
-def _failed(outcome: dict[str, Any]) -> set[str]:
-    also = outcome.get("also_failed")
-    return {str(name) for name in [outcome.get("first_failure"), *(also if isinstance(also, list) else [])]}
 
 
 def _entries(folder: str, found: Collection) -> list[os.DirEntry[str]]:
@@ -187,7 +180,7 @@ def _add_file(found: Collection, entry: os.DirEntry[str], name: str, failed: set
 
 def _add_plogs_of_user(found: Collection, folder: str, launch: dict[str, Any]) -> None:
     own = os.path.realpath(folder) + os.sep
-    started = _time(launch.get("started"))
+    started = utc.seconds(launch.get("started")) or 0.0
     safe = launch if isinstance(launch.get("outcome") or {}, dict) else {**launch, "outcome": {}}
     for ranks in job_logs.plog_folders(safe, folder):
         if not os.path.realpath(ranks).startswith(own):
@@ -196,22 +189,13 @@ def _add_plogs_of_user(found: Collection, folder: str, launch: dict[str, Any]) -
                 found.add(entry, name, LOG, OTHERS, since=started - _SLACK)
 
 
-def _time(text: Any) -> float:
-    try:
-        return float(timegm(time.strptime(str(text), "%Y-%m-%dT%H:%M:%SZ")))
-    except ValueError:
-        return 0.0
-
-
 def _add_table(found: Collection, launch: dict[str, Any]) -> None:
-    named, exports, folder = launch.get("rank_table"), launch.get("exports"), launch.get("folder")
-    path = named.get("file") if isinstance(named, dict) else None
-    path = path or (exports.get("RANK_TABLE_FILE") if isinstance(exports, dict) else None)
-    if not isinstance(path, str) or not path or "\0" in path:
+    path = run.table_of(launch)
+    if not path or "\0" in path:
         return
     base = os.path.basename(path)
     name = base if _PAPER.fullmatch(base) else "hccl_rank_table.json"
-    found.add_named(os.path.join(folder if isinstance(folder, str) else "", path), name, TABLE, PAPERS)
+    found.add_named(os.path.join(any_json.text(launch, "folder") or "", path), name, TABLE, PAPERS)
 
 
 # --- any other logs ---------------------------------------------------------------------------------------------------

@@ -9,9 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
-from hccl_tools.common import project, typed
+from hccl_tools.common import project, typed, utc
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
 
@@ -71,7 +70,7 @@ def _kinds(counts: Counter[str], most: int, numbers: bool) -> str:
 
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return utc.text()
 
 
 # --- this machine -----------------------------------------------------------------------------------------------------

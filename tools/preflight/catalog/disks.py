@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import marked
 from tools.doctor.limits import NO_SHM
-from tools.preflight.catalog.row import GIB, MIB, Equal, Least, Row, Shared, Yes
+from tools.preflight.catalog.row import GIB, MIB, Equal, Least, Row, Shared, Yes, graded
 from tools.preflight.difference import BLOCKS, SURPRISES
 
 _SAME_FILES = marked("copy the files to these hosts, or share their folder")
@@ -20,20 +20,10 @@ DISKS = (
         text=marked("no file system is mounted on /dev/shm"),
         remedy=NO_SHM,
     ),
-    Row(
+    *graded(
+        {BLOCKS: 16 * MIB, SURPRISES: GIB},
         key="shm_free",
         collector="disk",
-        rule=Least(16 * MIB),
-        level=BLOCKS,
-        text=marked("{value} free in /dev/shm"),
-        unit="bytes",
-        remedy=_SHM,
-    ),
-    Row(
-        key="shm_free",
-        collector="disk",
-        rule=Least(GIB),
-        level=SURPRISES,
         text=marked("{value} free in /dev/shm"),
         unit="bytes",
         remedy=_SHM,
@@ -63,20 +53,10 @@ DISKS = (
         text=marked("the log folder cannot be written"),
         remedy=marked("change its permissions, or name another folder: --log_dir"),
     ),
-    Row(
+    *graded(
+        {BLOCKS: 16 * MIB, SURPRISES: GIB},
         key="logs_free",
         collector="log_folder",
-        rule=Least(16 * MIB),
-        level=BLOCKS,
-        text=marked("{value} free for the log folder"),
-        unit="bytes",
-        remedy=_FULL,
-    ),
-    Row(
-        key="logs_free",
-        collector="log_folder",
-        rule=Least(GIB),
-        level=SURPRISES,
         text=marked("{value} free for the log folder"),
         unit="bytes",
         remedy=_FULL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import marked
 from tools.doctor.limits import FEW_FILES, FEW_PROCESSES
-from tools.preflight.catalog.row import GIB, Equal, Least, Near, Row
+from tools.preflight.catalog.row import GIB, Equal, Near, Row, graded
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 _MEMORY = marked("end what takes it, or start fewer ranks there")
@@ -20,20 +20,10 @@ SYSTEM = (
         without=marked("a system without /etc/os-release"),
     ),
     Row(key="kernel", collector="system", rule=Equal(), level=SURPRISES, text=marked("kernel {value}")),
-    Row(
+    *graded(
+        {BLOCKS: GIB // 2, SURPRISES: 4 * GIB},
         key="memory_free",
         collector="system",
-        rule=Least(GIB // 2),
-        level=BLOCKS,
-        text=marked("{value} of free memory"),
-        unit="bytes",
-        remedy=_MEMORY,
-    ),
-    Row(
-        key="memory_free",
-        collector="system",
-        rule=Least(4 * GIB),
-        level=SURPRISES,
         text=marked("{value} of free memory"),
         unit="bytes",
         remedy=_MEMORY,
@@ -74,19 +64,10 @@ SYSTEM = (
         without=marked("no limit of memory"),
         unit="bytes",
     ),
-    Row(
+    *graded(
+        {BLOCKS: 256, SURPRISES: 1024},
         key="open_files",
         collector="limits",
-        rule=Least(256),
-        level=BLOCKS,
-        text=marked("{value} open files (ulimit -n)"),
-        remedy=FEW_FILES,
-    ),
-    Row(
-        key="open_files",
-        collector="limits",
-        rule=Least(1024),
-        level=SURPRISES,
         text=marked("{value} open files (ulimit -n)"),
         remedy=FEW_FILES,
     ),
@@ -99,19 +80,10 @@ SYSTEM = (
         without=marked("any number of open files (ulimit -n)"),
         remedy=FEW_FILES,
     ),
-    Row(
+    *graded(
+        {BLOCKS: 512, SURPRISES: 4096},
         key="processes",
         collector="limits",
-        rule=Least(512),
-        level=BLOCKS,
-        text=marked("room for {value} processes and threads"),
-        remedy=FEW_PROCESSES,
-    ),
-    Row(
-        key="processes",
-        collector="limits",
-        rule=Least(4096),
-        level=SURPRISES,
         text=marked("room for {value} processes and threads"),
         remedy=FEW_PROCESSES,
     ),

@@ -6,6 +6,11 @@ from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from hccl_tools.common.record import Row as Rule
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
 MIB, GIB = 1 << 20, 1 << 30
 END_HOLDER = marked("wait for it, or end it there if it is left over from a job of yours: kill PID")
 
@@ -66,3 +71,8 @@ class Row(Record):
     def is_family(self) -> bool:
         """Whether there are several such facts, each with a name."""
         return self.key.endswith(":")
+
+
+def graded(levels: Mapping[str, int], **fields: Any) -> tuple[Row, ...]:
+    """A row for each level: the least that a host must have, so that there is no difference of it."""
+    return tuple(Row(rule=Least(least), level=level, **fields) for level, least in levels.items())

@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 
+from hccl_tools.common.grouping import grouped
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -24,9 +26,9 @@ class Distributions:
     """Those in the folders: a name is that of the first one, as for an import."""
 
     def __init__(self, folders: Iterable[str] | None = None) -> None:
-        self._paths: dict[str, list[str]] = {}
-        for path in _metadata(sys.path if folders is None else folders):
-            self._paths.setdefault(_key(_named(path)), []).append(path)
+        self._paths = grouped(
+            (_key(_named(path)), path) for path in _metadata(sys.path if folders is None else folders)
+        )
 
     def find(self, name: str) -> tuple[str, str] | None:
         """(its name, its version) as its metadata has them; None: not there, or only leftovers without metadata."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
 from tools.preflight.links import answers as forms
@@ -71,9 +72,7 @@ def _odd(odd: Sequence[str]) -> Iterator[Broken]:
 
 def _connections(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     """Connections that fail; a fault that several ports have is one entry."""
-    by_port: dict[int, list[Link]] = {}
-    for link in tested:
-        by_port.setdefault(link.port, []).append(link)
+    by_port = grouped((link.port, link) for link in tested)
     found: dict[tuple[str, tuple[str, ...], tuple[str, ...]], tuple[Shape, set[int], list[Link]]] = {}
     for port, links in sorted(by_port.items(), key=lambda item: (-len(item[1]), item[0])):
         broken = {(link.source, link.target): link for link in links if link.status not in _FINE}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hmac
 import os
 import resource
-import selectors
 import signal
 import socket
-import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -20,8 +17,7 @@ from hccl_tools.common.words import clauses
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import host
 from hccl_tools.table.address import family
-from tools.attempts import wire
-from tools.attempts.hub import MOST_GUESTS, want_files
+from tools.attempts import door, wire
 from tools.attempts.wire import Connection, Lost
 from tools.launch.engines import port_holder
 from tools.launch.request import MAX_RANKS
@@ -36,11 +32,9 @@ if TYPE_CHECKING:
 
     Alike = Sequence[tuple[str, str, str]]  # (what it is, its digest, its words)
 
-HELLO_WITHIN = 10.0  # seconds
 SOON = 0.05  # seconds: the longest wait without a look at the clock while lines wait for room
 _STEP = 1.0  # the same otherwise
 _HELLO = ("name", "address", "pods", "nonce")  # what follows job and number
-_ACCEPTED = 1024  # connections that the kernel accepts before we do
 
 
 class Pod(Row):
@@ -62,11 +56,9 @@ class Entrance:
         self.refused: set[int] = set()  # pods for which it is of no use to wait
         self.strangers, self.turned_away = 0, ""  # how many were of no pod of this job; why a pod was refused
         self.final_names: list[str] = []  # once nobody can come any more
-        self.guests: dict[Connection, float] = {}  # who has said nothing yet, and until when it may
         self.answers: dict[int, Answer] = {}
         self.here = place.address
-        self.selector = selectors.DefaultSelector()
-        self.door: socket.socket | None = None
+        self.door = door.Door(lambda: len(self.missing()), self.welcome)
         self.child = 0
         self.files: tuple[int, int] | None = None  # the limits before: those of a launch are its ranks'
 
@@ -86,13 +78,13 @@ class Entrance:
     def open(self) -> None:
         """Listens for the other pods.  Raises Refusal."""
         port, address = self.place.port, self.place.address
-        self.files = want_files((self.place.pods or MAX_RANKS) + 2 * MOST_GUESTS)
+        self.files = door.want_files(self.place.pods or MAX_RANKS)
         kind = family(address) if address and host.owns(address) else None
         try:
             if kind is not None:
-                self.door = socket.create_server((address, port), family=kind, backlog=_ACCEPTED)
+                self.door.open(socket.create_server((address, port), family=kind, backlog=door.BACKLOG))
             else:
-                self.door = _at_all_addresses(port)
+                self.door.open(_at_all_addresses(port))
         except OSError as error:
             text = tr(
                 "cannot listen at {address} port {port} for the other pods: {reason}",
@@ -101,77 +93,43 @@ class Entrance:
                 reason=port_holder.words(port) if error.errno == errno.EADDRINUSE else error.strerror,
             )
             raise Refusal(REFUSED, text) from error
-        self.door.setblocking(False)
-        self.selector.register(self.door, selectors.EVENT_READ, self.accept)
 
     def step(self, seconds: float) -> None:
         """Takes what happens within a second."""
         most = SOON if any(pod.line.unsent for pod in self.come.values()) else _STEP
-        for key, _ in self.selector.select(max(0.0, min(most, seconds))):
+        for key, _ in self.door.selector.select(max(0.0, min(most, seconds))):
             key.data()
-        now = time.monotonic()
-        for guest in [guest for guest, until in self.guests.items() if now >= until]:
-            self.forget(guest)
+        self.door.forget_silent()
         for pod in self.come.values():
             if pod.line.unsent:
                 pod.line.flush()
 
-    def accept(self) -> None:
-        """Lets a guest in, unless there are too many."""
-        assert self.door
-        try:
-            plug, _ = self.door.accept()
-        except OSError:  # it has gone again, or there are too many open files
-            time.sleep(0.01)
-            return
-        if len(self.guests) >= MOST_GUESTS + len(self.missing()):
-            plug.close()
-            return
-        guest = messages.connection(plug)
-        guest.longest = wire.LONGEST_LINE  # until it is known
-        self.guests[guest] = time.monotonic() + HELLO_WITHIN
-        self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
-
-    def greet(self, guest: Connection) -> None:
-        """Makes a guest one of the pods, or says why not."""
-        if guest not in self.guests:
-            return
-        try:
-            for found in guest.receive()[:1]:  # it waits for the answer
-                self.welcome(guest, found)
-        except Lost:
-            self.forget(guest)
-
     def welcome(self, guest: Connection, found: list[Any]) -> None:
-        """``hello``, as in messages.py.  Raises Lost."""
-        kinds = {"hello": (str, int, *(str for _ in found[3:]))}  # as that of launchers, who may come here, too
-        job, number, *rest = wire.take(found, kinds)[1]
-        if not hmac.compare_digest(job.encode("utf-8", "replace"), self.place.job.encode()):
+        """``hello``, as in messages.py, or as that of launchers, who may come here, too.  Raises Lost."""
+        is_ours, number, more = door.hello(found, self.place.job)
+        if not is_ours:
             self.strangers += 1
             text = tr("the pods of another job are checked there, or its launcher runs with other options than here")
-            guest.send(["refused", text])
-            raise Lost(text)
-        name, address, counted, nonce, *theirs = [*rest, "", "", "", ""] if len(rest) < len(_HELLO) else rest
+            door.refuse(guest, text)
+        name, address, counted, nonce, *theirs = [*more, "", "", "", ""] if len(more) < len(_HELLO) else more
         pods = whole_number(counted, 1, MAX_RANKS)
         self.pods = self.pods or pods
         fault = self.fault(number, pods)
         if not fault and theirs != [word for _, *words in self.alike for word in words]:
             fault = wire.unlike(self.alike, theirs, *self._of_both(number, name))
         if fault:
-            guest.send(["refused", fault])
             self.turned_away = fault
             if 0 <= number < (self.pods or 0) and number not in self.present():
                 self.refused.add(number)
                 self.reasons[number] = fault
-            raise Lost(fault)
-        del self.guests[guest]
-        guest.longest = messages.LONGEST
+            door.refuse(guest, fault)
+        guest.longest = guest.most_unsent = messages.LONGEST
         seen = _plain(guest.plug.getpeername()[0])
         self.here = self.here or _plain(guest.plug.getsockname()[0])
         self.come[number] = Pod(guest, name if pod_names.is_name(name) else "", address if family(address) else seen)
         self.reasons.pop(number, None)
-        self.selector.modify(guest.plug, selectors.EVENT_READ, lambda: self.listen(number))
-        guest.send(["welcome", messages.proof(self.place.job, nonce), self.place.wait])
+        proof = messages.proof(self.place.job, nonce)
+        self.door.take_in(guest, lambda: self.listen(number), proof, self.place.wait)
 
     def _of_both(self, number: int, name: str) -> tuple[str, str]:
         """What this pod is called, and one that comes."""
@@ -203,25 +161,10 @@ class Entrance:
         except Lost as error:
             del self.come[number]
             self.reasons[number] = tr("its check has ended: {reason}", reason=error)
-            self.forget(pod.line)
+            self.door.forget(pod.line)
 
     def _answered(self, number: int, document: Any) -> None:
         self.answers.setdefault(number, Answer(host="", content=document, lines=[]))
-
-    def forget(self, line: Connection) -> None:
-        """Closes a connection; what was sent last still arrives."""
-        self.guests.pop(line, None)
-        self.selector.unregister(line.plug)
-        line.plug.close()
-
-    def close_door(self) -> None:
-        """From now on nobody can connect."""
-        if self.door:
-            self.selector.unregister(self.door)
-            self.door.close()
-            self.door = None
-        for guest in list(self.guests):
-            self.forget(guest)
 
     def names(self, more: Mapping[int, str] | None = None) -> list[str]:
         """What the pods are called, by their numbers.  more: the host names of some that have not come."""
@@ -239,10 +182,10 @@ class Entrance:
 
     def close(self) -> None:
         """Nothing stays open."""
-        self.close_door()
+        self.door.close()
         for pod in self.come.values():
             pod.line.plug.close()
-        self.selector.close()
+        self.door.selector.close()
         if self.files:
             resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
         if self.child:  # a launch takes every child that is left for one of its ranks'
@@ -254,7 +197,7 @@ class Entrance:
 def _at_all_addresses(port: int) -> socket.socket:
     both = socket.has_dualstack_ipv6()
     kind = socket.AF_INET6 if both else socket.AF_INET
-    return socket.create_server(("", port), family=kind, backlog=_ACCEPTED, dualstack_ipv6=both)
+    return socket.create_server(("", port), family=kind, backlog=door.BACKLOG, dualstack_ipv6=both)
 
 
 def _plain(address: str) -> str:

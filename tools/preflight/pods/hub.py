@@ -5,6 +5,7 @@ from __future__ import annotations
 import selectors
 import time
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, short
 from hccl_tools.hosts import node_sets
@@ -44,7 +45,7 @@ class Hub(Entrance):
                 tell_at = now + _TOLD_EVERY
                 self._tell_missing(now - began)
             self.step(end - now)
-        self.close_door()
+        self.door.close()
         self.final_names = self.names()
 
     def _tell_missing(self, waited: float) -> None:
@@ -68,7 +69,7 @@ class Hub(Entrance):
         self.child = process
         number = self.place.number
         self.come[number] = Pod(line, pod_names.own(), self.here)
-        self.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
+        self.door.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
 
     def ask(self, question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:
         """(the answers of the pods, in their order; lines about those without one)."""
@@ -83,10 +84,7 @@ class Hub(Entrance):
 
     def _about_silent(self, names: Sequence[str]) -> list[str]:
         """One line for each reason, however many pods have it."""
-        alike: dict[str, list[str]] = {}
-        for number, name in enumerate(names):
-            if number not in self.answers:
-                alike.setdefault(self._reason(number), []).append(name)
+        alike = grouped((self._reason(number), name) for number, name in enumerate(names) if number not in self.answers)
         return [
             tr("{hosts}: no answer; {reason}", hosts=node_sets.folded(hosts, _MOST_NAMED), reason=short(why, 400))
             for why, hosts in alike.items()

@@ -15,7 +15,6 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses
 from hccl_tools.machine import host
-from hccl_tools.table.address import family
 from tools.launch.engines import ports
 from tools.launch.engines.msrun import DEFAULT_PORT
 from tools.launch.pods import pod_job, pod_place, pod_table
@@ -230,8 +229,3 @@ def _scheduler(job: PodJob, is_here: bool) -> str:
         text = tr("nothing says where the pods of this job meet")
         raise Refusal(USAGE, clauses(text, tr("set MS_SCHED_HOST to the name of pod 0 in a headless service")))
     return job.scheduler or ""
-
-
-def is_address(text: str) -> bool:
-    """Whether it is an IPv4 or IPv6 address."""
-    return family(text) is not None

@@ -6,6 +6,7 @@ that waits for another is not slow: only what a rank does alone, or with one oth
 
 from __future__ import annotations
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Row
 
 TYPE_CHECKING = False
@@ -60,11 +61,7 @@ def limit(values: Sequence[float], measure: str, part: int = 2) -> tuple[float, 
 
 
 def _by_host(measure: str, figures: Sequence[Figure]) -> dict[str, list[Figure]]:
-    found: dict[str, list[Figure]] = {}
-    for figure in figures:
-        if figure.measure == measure:
-            found.setdefault(figure.host, []).append(figure)
-    return found
+    return grouped((figure.host, figure) for figure in figures if figure.measure == measure)
 
 
 def _in_reading(figures: Sequence[Figure]) -> list[Slow]:
@@ -121,9 +118,7 @@ def name_of(measure: str) -> str:
 
 def summary(figures: Sequence[Figure]) -> Mapping[str, tuple[float, float, str]]:
     """{measure: (the middle value, the slowest, its host)}, in the order of the program."""
-    found: dict[str, list[Figure]] = {}
-    for figure in figures:
-        found.setdefault(name_of(figure.measure), []).append(figure)
+    found = grouped((name_of(figure.measure), figure) for figure in figures)
     result = {}
     for name, of_measure in found.items():
         ordered = sorted(of_measure, key=lambda figure: figure.seconds)

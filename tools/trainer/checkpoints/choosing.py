@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection
 from itertools import islice
 
+from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import named, one_line, short
@@ -65,10 +66,11 @@ def _seen_by(folder: str, rank: int) -> list[tuple[str, Label]]:
     On a disk of its own a host has the folders of the ranks that it had before.
     """
     own = rank_folder(folder, rank)
-    found: dict[Point, list[tuple[str, Label]]] = {}
-    for path in [own, *(path for path in _neighbours(folder) if path != own)]:
-        for item in _of_newest_run(path):
-            found.setdefault(item[1].point, []).append(item)
+    found = grouped(
+        (item[1].point, item)
+        for path in [own, *(path for path in _neighbours(folder) if path != own)]
+        for item in _of_newest_run(path)
+    )
     newest = sorted(found, reverse=True)[:GATHERED]
     one_each = (next((item for item in found[point] if labels.is_whole(*item)), None) for point in newest)
     return [item for item in one_each if item]
