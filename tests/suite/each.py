@@ -31,6 +31,7 @@ def each(names, cases, ids=str):
 
         @functools.wraps(function)
         def test(**shared):
+            __tracebackhide__ = True
             ask_all(function, names, test.cases(), ids, shared)
 
         test.__signature__ = signature.replace(parameters=fixtures)
@@ -42,6 +43,7 @@ def each(names, cases, ids=str):
 
 def ask_all(function, names, cases, ids, shared):
     """Calls the function with each case; fails with the names of all that failed, and what was wrong."""
+    __tracebackhide__ = True
     cases, wrong, skipped, first = list(cases), [], [], None
     assert cases, "there is nothing to ask about"
     for number, case in enumerate(cases):
@@ -75,7 +77,7 @@ def own(shared, number):
 
 
 def told(failure):
-    """What a failure says, and of one that is no assertion its type and its place, too."""
+    """What a failure says, and of an error that is not an assertion its type and its place, too."""
     if isinstance(failure, (AssertionError, pytest.fail.Exception)):
         return str(failure)
     last = failure.__traceback__
@@ -85,6 +87,7 @@ def told(failure):
 
 
 def none(found, remedy=""):
-    """Fails with all that was found, a line each; pytest's own message cuts long lists off."""
+    """Fails with all that was found, one line per problem; pytest's own message cuts long lists off."""
+    __tracebackhide__ = True
     found = [str(one) for one in found]
     assert not found, "\n".join([*found, *([remedy] if remedy else [])])
