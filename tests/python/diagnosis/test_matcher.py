@@ -284,6 +284,18 @@ def test_hyperscan_finds_the_same(number, kind):
 
 
 @needs_hyperscan
+def test_the_automaton_has_the_texts_of_an_expression_that_is_large(monkeypatch):
+    """With all that may be before a line it has 500 characters; five of these took 7 of 8 seconds."""
+    made = []
+    monkeypatch.setattr(matcher, "_database", lambda texts, whole: made.extend(want for _, want in whole))
+    matcher.Fast(wanted_of(kinds.TRAIN))
+    assert len(made) > 500 and max(len(want.source) for want in made) < 400
+    without = Expression(line_heads.anchored(r"^\d+"), ())
+    matcher.Fast([without])
+    assert made[-1] is without and len(without.source) > 400  # nothing else finds it
+
+
+@needs_hyperscan
 def test_a_line_that_is_found_at_each_of_its_bytes_counts_once():
     """Those after it are found, too: of each no more than MOST are wanted."""
     wanted = [Expression("connect .*", ("connect ",)), Expression("late(?! again)", ("late",)), b"[ERROR]"]
