@@ -30,10 +30,10 @@ def pages():
 
 def problems(page, text, kinds=("prose", "table", "output")):
     """page:line: what is wrong, for every forbidden word and every sentence that is too long."""
-    for line, kind, passage in _passages(text):
-        if kind not in kinds:
-            continue
-        for found, instead in forbidden(passage):
+    passages = [each for each in _passages(text) if each[1] in kinds]
+    words = occurring(passage for _, _, passage in passages)
+    for line, kind, passage in passages:
+        for found, instead in forbidden(passage, words):
             yield f'{page}:{line}: "{found}"; write: {instead}'
         if kind == "prose":
             for sentence in _sentences(passage):
@@ -41,9 +41,15 @@ def problems(page, text, kinds=("prose", "table", "output")):
                     yield f"{page}:{line}: {len(_words(sentence))} words, {LONGEST} are enough: {sentence}"
 
 
-def forbidden(text):
+def occurring(texts):
+    """The forbidden words that are in any of the texts; few are, so no text need be searched for all of them."""
+    joined = "\n".join(texts)
+    return [(pattern, instead) for pattern, instead in _FORBIDDEN if pattern.search(joined)]
+
+
+def forbidden(text, words):
     """(words found, what to write instead) for every place of the text."""
-    return [(found[0], instead) for pattern, instead in _FORBIDDEN for found in pattern.finditer(text)]
+    return [(found[0], instead) for pattern, instead in words for found in pattern.finditer(text)]
 
 
 def lengths(text):

@@ -48,15 +48,17 @@ class Directly:
         """Adds to the hits and to what was found."""
         for first, form in self._forms:
             begin = end = 0
-            seen: set[int] = set()  # in this line
+            tried: set[int] = set()  # with this line
             for match in form.finditer(block):
                 if match.start() >= end:
                     begin, end = block.rfind(b"\n", 0, match.start()) + 1, line_end(block, match.end())
                     line = block[begin : min(end, begin + LONGEST)]
-                    seen.clear()
+                    tried.clear()
                 for number in self._of[first + match[1]]:
-                    if number not in seen and self._counts(number, line, found):
-                        seen.add(number)
+                    if number in tried:
+                        continue
+                    tried.add(number)
+                    if self._counts(number, line, found):
                         found[number] += 1
                         if found[number] <= MOST:
                             hits.append((begin, number))

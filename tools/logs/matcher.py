@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tools.logs.wanted import Expression, Want
 
 __all__ = ["LONGEST", "MOST", "Fast", "Shapes", "installed", "matcher_of"]
+_LARGE = 400  # characters: an automaton of such an expression takes more than a second
 _ESCAPES = re.compile(r"\\[uUN]|\(\?[a-zA-Z]*u")  # which bytes do not have
 
 
@@ -106,7 +107,9 @@ class Fast:
 
 
 def _is_easy(want: Expression) -> bool:
-    """Whether hyperscan finds at least what Python finds in lines that are ASCII."""
+    """Whether hyperscan finds at least what Python finds in lines that are ASCII, and its automaton is made soon."""
+    if want.texts and len(want.source) > _LARGE:  # its texts lead to the same lines
+        return False
     if not want.source.isascii() or _ESCAPES.search(want.source):
         return False
     return literals.is_for_blocks(want.source, ("ASSERT", "ASSERT_NOT"))

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import plogs
 import pytest
+from known import ENTRIES
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import language, project, typed
 from tools.diagnosis import answer, answer_of_logs, folding, job_logs, main, words
-from tools.logs import known_failures, loud
+from tools.logs import loud
 
-ENTRIES, _ = known_failures.load({})
 SCHEMA = schema_check.load_schema("diagnosis")
 FIELD = os.environ.get("FIELD_FAULTS")
 CASES = (

@@ -5,11 +5,12 @@ texts those of its runtime (errcode_manage.cc) and of torch_npu (NPUErrorCodes.h
 """
 
 import pytest
+from known import ENTRIES
+from suite.each import each, none
 
 from tools.diagnosis import job_logs
 from tools.logs import known_failures
 
-ENTRIES, _ = known_failures.load({})
 PTA = "[ERROR] 2026-01-02-03:04:05 (PID:7, Device:1, RankID:-1) ERR00100 PTA call acl api failed\n"
 IN_LOG = "\n        Rectify the fault based on the error information in the ascend log.\n"
 RUNTIME = "[ERROR] RUNTIME(7,python):2026-01-02-03:04:05.006.007 [x.cc:1]8 "
@@ -83,15 +84,19 @@ def said(tmp_path):
     return explain
 
 
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
-@pytest.mark.parametrize("number", OF_NUMBER)
-def test_a_number_is_known_in_every_wrapping(wrapping, number):
-    found = known_failures.by_lines(ENTRIES, wrapping.format(number).splitlines())
-    assert OF_NUMBER[number] in [entry.code for entry, _ in found]
+@each("number", OF_NUMBER)
+def test_a_number_is_known_in_every_wrapping(number):
+    lines, of_line = [], []
+    for wrapping in WRAPPINGS:
+        text = [*wrapping.format(number).splitlines(), *["goes on"] * 9]  # more than may be one message
+        lines += text
+        of_line += [wrapping] * len(text)
+    taken = [rows for entry, rows in known_failures.by_lines(ENTRIES, lines) if entry.code == OF_NUMBER[number]]
+    none(set(WRAPPINGS) - {of_line[row] for rows in taken for row in rows}, "these do not lead to its rule")
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
+@each(
+    "text, code",
     [
         # --- the special before the general, in one message
         (

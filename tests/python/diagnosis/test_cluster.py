@@ -1,11 +1,11 @@
 """What a scheduler and a program that starts ranks say of them: evidence about ranks, and never a root themselves."""
 
 import pytest
+from known import ENTRIES
 
 from tools.diagnosis import faults, processes, root
-from tools.logs import known_failures, matcher, scan, sources
+from tools.logs import matcher, scan, sources
 
-ENTRIES, _ = known_failures.load({})
 KEY = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nKeyError: 4\n'
 
 

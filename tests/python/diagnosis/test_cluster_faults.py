@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-import pytest
 import yaml
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import job_logs
-from tools.logs import known_failures
 
-ENTRIES, _ = known_failures.load({})
 LOGS = yaml.safe_load((Path(__file__).parent / "cluster_logs.yaml").read_text(encoding="utf-8"))
 
 
@@ -18,7 +17,7 @@ def codes_of(tmp_path, text):
     return [fault.entry.code for fault in job_logs.of_paths([str(log)], ENTRIES).faults]
 
 
-@pytest.mark.parametrize("name", LOGS)
+@each("name", LOGS)
 def test_the_cause_comes_first_and_nothing_else_is_told(name, tmp_path):
     case = LOGS[name]
     first = case["first"] if isinstance(case["first"], list) else [case["first"]]
@@ -27,7 +26,7 @@ def test_the_cause_comes_first_and_nothing_else_is_told(name, tmp_path):
     assert sorted(codes[1:]) == sorted(set(case.get("also", [])) - set(codes[:1])), codes
 
 
-@pytest.mark.parametrize("name", [name for name in LOGS if LOGS[name]["first"]])
+@each("name", [name for name in LOGS if LOGS[name]["first"]])
 def test_times_before_the_lines_change_nothing(name, tmp_path):
     """As "kubectl logs --timestamps" and "mpirun --timestamp-output" have them."""
     plain = codes_of(tmp_path, LOGS[name]["log"])

@@ -1,11 +1,9 @@
 """Ranks that are behind, or in another collective, in the words of PyTorch, Horovod and HCCL."""
 
 import pytest
+from known import ENTRIES
 
 from tools.diagnosis import job_logs
-from tools.logs import known_failures
-
-ENTRIES, _ = known_failures.load({})
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from known import ENTRIES
 
 from tests.field import judging, main
-from tools.logs import known_failures
 
 FIELD = os.environ.get("FIELD_FAULTS")
-ENTRIES, _ = known_failures.load({})
 CASES = yaml.safe_load((Path(__file__).parent / "field_cases.yaml").read_text(encoding="utf-8"))
 needs_cases = pytest.mark.skipif(not FIELD, reason="FIELD_FAULTS does not name a folder of real failures")
 OPEN_ROOT = {"roots": [[], [0], [None]], "certainty": [None, "sure", "likely", "guess"]}

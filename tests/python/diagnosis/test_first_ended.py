@@ -1,11 +1,11 @@
 """The root by what torchrun, mpirun, srun and NCCL say of the ranks, with and without the ranks' own logs."""
 
 import pytest
+from known import ENTRIES
 
 from tools.diagnosis import answer_of_logs, folding, job_logs, words
 from tools.logs import known_failures
 
-ENTRIES, _ = known_failures.load({})
 KEY = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nKeyError: 4\n'
 VALUE = 'Traceback (most recent call last):\n  File "t.py", line 9, in g\nValueError: no batch\n'
 GLOO = 'Traceback (most recent call last):\n  File "t.py", line 5, in h\nRuntimeError: Connection closed by peer\n'

@@ -3,12 +3,11 @@
 import os
 from pathlib import Path
 
-import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import job_logs
-from tools.logs import known_failures
 
-ENTRIES, _ = known_failures.load({})
 FOLDER = Path(__file__).parents[2] / "fixtures" / "healthy_logs"
 JOBS = sorted(path.name for path in FOLDER.iterdir())
 FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.is_file())
@@ -19,7 +18,7 @@ def test_there_are_many_and_they_are_small():
     assert sum(os.path.getsize(FOLDER / name) for name in FILES) < 150_000
 
 
-@pytest.mark.parametrize("name", [*JOBS, *FILES])
+@each("name", [*JOBS, *FILES])
 def test_a_healthy_job_has_neither_cause_nor_root(name):
     explained = job_logs.of_paths([str(FOLDER / name)], ENTRIES)
     assert explained.reading.findings

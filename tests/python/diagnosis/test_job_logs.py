@@ -7,14 +7,12 @@ import shutil
 
 import plogs
 import pytest
+from known import ENTRIES
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import project
 from hccl_tools.common.words import short_path
 from tools.diagnosis import job_logs, main, words
-from tools.logs import known_failures
-
-ENTRIES, _ = known_failures.load({})
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The table of known failures, the pages made from it, and a file of the user's own."""
 
+import itertools
 import json
 import os
 import re
@@ -7,16 +8,14 @@ from pathlib import Path
 
 import documents
 import pytest
+from known import COMPLAINTS, ENTRIES, of_launches
+from suite.each import each, none
 
 from tools.logs import known_failures
 from tools.pages import known_failures_page
 
 FAULTS = os.environ.get("FAULT_LOGS")
-ENTRIES, COMPLAINTS = known_failures.load({})
 CODES = [entry.code for entry in ENTRIES]
-OF_LAUNCHES, _ = known_failures.load_file(known_failures.FILE)
-SAMPLES = [(entry, sample, target) for entry in OF_LAUNCHES for sample in entry.samples for target in entry.targets]
-SAMPLES += [(entry, sample, "Ascend") for entry in ENTRIES[len(OF_LAUNCHES) :] for sample in entry.samples]
 NO_SPACE = {"0": (1, "OSError: [Errno 28] No space left on device\n")}
 
 
@@ -27,13 +26,29 @@ def test_the_table_has_no_mistake():
     assert set(wanted) <= set(CODES)
 
 
-@pytest.mark.parametrize(
-    ("entry", "sample", "target"), SAMPLES, ids=[f"{entry.code}-{n}" for n, (entry, _, _) in enumerate(SAMPLES)]
-)
-def test_a_sample_is_taken_by_its_own_entry(entry, sample, target):
-    for kind in entry.logs:
-        found = known_failures.by_lines(ENTRIES, ["before", sample, "after"], target, kind)
-        assert [other.code for other, _ in found] == [entry.code]
+APART = 9  # lines between samples: more than those that may be one message
+
+
+def targets_of(entry):
+    """The device targets of launches in which the samples of an entry may come."""
+    return entry.targets if entry.code in {one.code for one in of_launches()} else ["Ascend"]
+
+
+def takers(entry, target, kind):
+    """(sample, the codes of the entries that take it), of a log with all samples of an entry."""
+    lines = [line for sample in entry.samples for line in ("before", sample, *["after"] * APART)]
+    found = [(sample, []) for sample in entry.samples]
+    for other, rows in known_failures.by_lines(ENTRIES, lines, target, kind):
+        for number in {row // (2 + APART) for row in rows}:
+            found[number][1].append(other.code)
+    return found
+
+
+@each("entry", [entry for entry in ENTRIES if entry.samples], ids=lambda entry: entry.code)
+def test_a_sample_is_taken_by_its_own_entry(entry):
+    for target, kind in itertools.product(targets_of(entry), entry.logs):
+        found = takers(entry, target, kind)
+        none(f"{sample!r} of {target} in {kind}: {codes}" for sample, codes in found if codes != [entry.code])
 
 
 def test_the_compiled_table_is_that_of_the_files():
@@ -47,7 +62,7 @@ def test_an_edited_file_counts_at_once(monkeypatch, tmp_path):
     edited.write_text("diagnoses: [{code: of-a-site, words: [[our, words]], cause: c, remedy: r}]\n")
     monkeypatch.setattr(known_failures, "FAULTS", (str(edited),))
     entries, complaints = known_failures.load({})
-    assert complaints == [] and [entry.code for entry in entries] == [*(e.code for e in OF_LAUNCHES), "of-a-site"]
+    assert complaints == [] and [entry.code for entry in entries] == [*(e.code for e in of_launches()), "of-a-site"]
 
 
 def test_what_a_failure_leads_to_is_known():
@@ -93,7 +108,7 @@ def test_a_remedy_is_for_the_device_target_of_the_launch(target, line, codes):
     assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, [line], target)] == codes
 
 
-@pytest.mark.parametrize("entry", ENTRIES, ids=CODES)
+@each("entry", ENTRIES, ids=lambda entry: entry.code)
 def test_an_entry_is_complete(entry):
     assert entry.samples or not (entry.sources or entry.words)
     assert entry.words or [p.pattern for p in entry.patterns if not any(map(p.search, entry.samples))] == []

@@ -1,11 +1,11 @@
 """Which plogs are of one process, and which processes are of one job: by folder, PID, start and rank, by no gap."""
 
 import pytest
+from known import ENTRIES
 
 from tools.diagnosis import processes, root
-from tools.logs import known_failures, sources
+from tools.logs import sources
 
-ENTRIES, _ = known_failures.load({})
 FAILED = "Memory async copy failed"
 
 

@@ -9,11 +9,12 @@ import tarfile
 
 import plogs
 import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import main
 from tools.logs import events, kinds, known_failures, matcher, plog, scan, sources
 
-ENTRIES, _ = known_failures.load({})
 NAMES = {"plog": "plog-1_2.log", "device": "device-1_2.log", "host": "messages", "train": "a.log"}
 LOST = "[ERROR] HCCL(7,python3):2025-01-24-11:31:40.000.000 [a.cc:1]ra hdc message process failed ret(-67)\n"
 WHOLE = [
@@ -142,7 +143,7 @@ def test_damaged_logs_are_read(content, fast):
     assert all(seen.text.isprintable() for hit in found.hits for seen in hit.seen)
 
 
-@pytest.mark.parametrize("number", range(60))
+@each("number", range(60))
 def test_random_bytes_in_all_forms_of_lines_harm_nothing(number):
     """Each form of HCCL's lines with a few bytes changed: nothing raises, and no event has half its values."""
     chance = random.Random(number)

@@ -1,20 +1,28 @@
 """The search in logs without hyperscan finds what a search for each rule in each line finds."""
 
+import functools
 import random
 import re
 import time
 
 import pytest
+from known import ENTRIES
+from suite.each import each
 
-from tools.logs import direct, kinds, known_failures, line_heads, literals, matcher, scan, shapes
+from tools.logs import direct, kinds, line_heads, literals, matcher, scan, shapes
 from tools.logs.wanted import LONGEST, MOST, Expression
 
-ENTRIES, _ = known_failures.load({})
 needs_hyperscan = pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
 
 
 def wanted_of(kind):
     return scan.Machine(ENTRIES, kind, False)._wanted
+
+
+@functools.cache
+def fast_of(kind):
+    """Hyperscan's search for a kind of logs: its automaton takes seconds."""
+    return matcher.Fast(wanted_of(kind))
 
 
 def naive(wanted, block):
@@ -117,8 +125,8 @@ def line_of(chance, wanted, samples):
     return b"epoch: %d step: %d, loss is %f" % (chance.randrange(9), chance.randrange(99), chance.random())
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
-@pytest.mark.parametrize("number", range(8))
+@each("kind", kinds.KINDS)
+@each("number", range(8))
 def test_all_lines_are_found(number, kind, monkeypatch):
     """With pieces, memories and many lines alike that are small enough to be met here."""
     chance = random.Random(number)
@@ -149,6 +157,24 @@ def test_a_line_of_megabytes_is_searched_to_its_end():
     search = shapes.Shapes([b"lost heartbeat", b"E30003"])
     block = b"x" * 3_000_000 + b"lost heartbeat, E30003\nstep 1\n"
     assert by_line(search.find(block), block) == {(0, 0), (0, 1)}
+
+
+class Counted:
+    """An expression that counts how often a line is searched for it."""
+
+    def __init__(self):
+        self.times = 0
+
+    def search(self, text):
+        self.times += 1
+
+
+def test_an_expression_is_tried_once_in_a_line_however_often_its_text_is_there():
+    want = Expression(r"\b999999\b", ("999999",))
+    want.pattern = Counted()
+    search = shapes.Shapes([want])
+    assert search.find(b"9" * 1000 + b"\n" + b"9" * 1000) == []
+    assert want.pattern.times == 2
 
 
 def test_no_more_of_one_text_than_are_wanted_and_all_are_counted():
@@ -222,15 +248,23 @@ MANY = (
 )
 
 
-@pytest.mark.parametrize("source", ODD)
-@pytest.mark.parametrize("text", [MANY, "".join(char for char in MANY if char.isascii())], ids=["any", "ASCII"])
-@pytest.mark.parametrize("popular", [0, 400])
+@functools.cache
+def odd(source):
+    """What is wanted, and hyperscan's search for it where there is one: its automaton is made once."""
+    wanted = [b"no line", Expression(line_heads.anchored(source), literals.texts_of(source))]
+    return wanted, matcher.matcher_of(wanted, matcher.installed())
+
+
+@each("source", ODD)
+@each("text", [MANY, "".join(char for char in MANY if char.isascii())])
+@each("popular", [0, 400])
 @pytest.mark.parametrize("fast", [False, pytest.param(True, marks=needs_hyperscan)])
 def test_odd_expressions(source, text, popular, fast, monkeypatch):
     monkeypatch.setattr(shapes, "_POPULAR", popular)
-    wanted = [b"no line", Expression(line_heads.anchored(source), literals.texts_of(source))]
+    wanted, search = odd(source)
     block = text.replace(",", "\n").encode() * 3
-    search = matcher.matcher_of(wanted, fast)
+    search = search if fast else matcher.matcher_of(wanted, fast)
+    search.restart()
     expected, found = naive(wanted, block), by_line(search.find(block), block)
     assert {begin for begin, _ in expected if re.search(source, line_at(block, begin))} <= {begin for begin, _ in found}
     assert found >= expected
@@ -242,13 +276,12 @@ def line_at(block, place):
 
 
 @needs_hyperscan
-@pytest.mark.parametrize("number", range(4))
-def test_hyperscan_finds_the_same(number):
+@each("number, kind", enumerate(kinds.KINDS))
+def test_hyperscan_finds_the_same(number, kind):
     chance = random.Random(number)
-    kind = kinds.KINDS[number]
     wanted = wanted_of(kind)
     samples = [sample for entry in ENTRIES for sample in entry.samples]
-    searches = [matcher.Fast(wanted), shapes.Shapes(wanted)]
+    searches = [fast_of(kind), shapes.Shapes(wanted)]
     for _ in range(3):
         block = b"\n".join(line_of(chance, wanted, samples) for _ in range(60))
         for search in searches:
@@ -256,6 +289,18 @@ def test_hyperscan_finds_the_same(number):
         fast, slow = [by_line(search.find(block), block) for search in searches]
         assert fast == naive(wanted, block)
         assert fast <= slow
+
+
+@needs_hyperscan
+def test_the_automaton_has_the_texts_of_an_expression_that_is_large(monkeypatch):
+    """With all that may be before a line it has 500 characters; five of these took 7 of 8 seconds."""
+    made = []
+    monkeypatch.setattr(matcher, "_database", lambda texts, whole: made.extend(want for _, want in whole))
+    matcher.Fast(wanted_of(kinds.TRAIN))
+    assert len(made) > 500 and max(len(want.source) for want in made) < 400
+    without = Expression(line_heads.anchored(r"^\d+"), ())
+    matcher.Fast([without])
+    assert made[-1] is without and len(without.source) > 400  # nothing else finds it
 
 
 @needs_hyperscan
@@ -273,5 +318,6 @@ def test_a_line_that_is_found_at_each_of_its_bytes_counts_once():
 def test_hyperscan_finds_the_same_in_text_that_is_not_ascii():
     wanted = wanted_of(kinds.TRAIN)
     block = "".join(f"{sample}\n" for entry in ENTRIES for sample in entry.samples if not sample.isascii()).encode()
-    found = by_line(matcher.Fast(wanted).find(block), block)
-    assert naive(wanted, block) - found == set()
+    search = fast_of(kinds.TRAIN)
+    search.restart()
+    assert naive(wanted, block) - by_line(search.find(block), block) == set()

@@ -6,13 +6,12 @@ import subprocess
 import sys
 
 import pytest
+from known import ENTRIES
 from needs import needs_packages
 
 from tools.diagnosis import answer_of_logs, job_logs, words
-from tools.logs import known_failures
 
 pytestmark = [needs_packages("mindspore"), pytest.mark.thorough, pytest.mark.trains]
-ENTRIES, _ = known_failures.load({})
 MSRUN = "import sys; from mindspore.parallel.cluster.run import main; sys.exit(main())"
 TRAINER = """
 import os, signal, time

@@ -2,11 +2,10 @@
 
 import plogs
 import pytest
+from known import ENTRIES
 
 from tools.diagnosis import processes, root
-from tools.logs import known_failures, sources
-
-ENTRIES, _ = known_failures.load({})
+from tools.logs import sources
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import plogs
 import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import processes, root, words
-from tools.logs import known_failures, sources
+from tools.logs import sources
 
-ENTRIES, _ = known_failures.load({})
 FAULTS = os.environ.get("FAULT_LOGS")
 
 
@@ -371,12 +372,13 @@ LINES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(150))
-def test_any_lines_of_hccl_have_a_verdict_or_none(job, seed):
+@each("seed", range(150))
+def test_any_lines_of_hccl_have_a_verdict_or_none(tmp_path, seed):
     """Lines of all forms with any numbers, of any rank at any time: nothing raises, and words name each root."""
     chance = random.Random(seed)
     ranks = chance.choice((1, 2, 4, 9))
-    it = job(ranks=ranks, each=chance.choice((1, 2, 8)), silent=[n for n in range(ranks) if chance.random() < 0.2])
+    on_host, silent = chance.choice((1, 2, 8)), [n for n in range(ranks) if chance.random() < 0.2]
+    it = plogs.Job(tmp_path / "logs", ranks=ranks, each=on_host, silent=silent)
     for _ in range(chance.choice((1, 3, 10, 40))):
         number = chance.choice((0, 1, 2, 3, 7, 8, 99, 4294967295, 99999999999999999999))
         values = {

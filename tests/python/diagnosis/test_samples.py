@@ -2,11 +2,11 @@
 
 import io
 
-import pytest
+from known import ENTRIES
+from suite.each import each
 
-from tools.logs import kinds, known_failures, plog, scan
+from tools.logs import kinds, plog, scan
 
-ENTRIES, _ = known_failures.load({})
 NAMES = {"plog": "plog-1_2.log", "device": "device-1_2.log", "host": "messages", "train": "a.log"}
 HEAD = "[ERROR] HCCL(7,python3):2025-01-24-11:31:40.000.000 [a.cc:1]"
 BEFORE = {
@@ -32,7 +32,7 @@ def begins_line(entry):
     return any(source.startswith("^") for source in entry.sources)
 
 
-@pytest.mark.parametrize(("entry", "kind"), SAMPLES, ids=[f"{entry.code}-{kind}" for entry, kind in SAMPLES])
+@each("entry, kind", SAMPLES, ids=lambda case: f"{case[0].code} in a log of the kind {case[1]}")
 def test_a_sample_in_a_log_is_taken_by_its_own_entry(entry, kind):
     scan.use(ENTRIES)
     for sample in entry.samples:

@@ -4,12 +4,11 @@ The lines are ours; their form is that of CANN 8, HCCL 8.5, MindSpore 2, NCCL 2,
 container toolkit.
 """
 
-import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import job_logs
-from tools.logs import known_failures
 
-ENTRIES, _ = known_failures.load({})
 CLI = "docker: Error response from daemon: OCI runtime create failed: error running hook #0: nvidia-container-cli: "
 LAUNCH = "srun: error: Task launch for StepId=7.0 failed on node n3: "
 EVENT = "Warning  FailedScheduling  9s  default-scheduler  0/2 nodes are available: 2 Insufficient "
@@ -145,12 +144,12 @@ def codes_of(tmp_path, text):
     return [fault.entry.code for fault in job_logs.of_paths([str(log)], ENTRIES).faults]
 
 
-@pytest.mark.parametrize(("code", "text"), [(code, text) for code, texts in FIRST.items() for text in texts])
+@each("code, text", [(code, text) for code, texts in FIRST.items() for text in texts])
 def test_the_special_cause_is_first(code, text, tmp_path):
     codes = codes_of(tmp_path, text)
     assert codes[:1] == [code], codes
 
 
-@pytest.mark.parametrize("text", HEALTHY)
+@each("text", HEALTHY)
 def test_what_healthy_jobs_print_is_no_failure(text, tmp_path):
     assert codes_of(tmp_path, text) == []

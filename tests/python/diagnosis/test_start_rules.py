@@ -4,11 +4,11 @@ The lines are ours; their form is that of MindSpore 2.10, PyTorch 2, NCCL 2, CUD
 """
 
 import pytest
+from known import ENTRIES, of_launches
+from suite.each import each
 
 from tools.logs import kinds, known_failures, line_heads, plog, scan
 
-ENTRIES, _ = known_failures.load({})
-OF_LAUNCHES, _ = known_failures.load_file(known_failures.FILE)
 HEAD = "DISTRIBUTED(26135,7fc4200a06c0,python):2026-01-02-03:04:05.146.623 [mindspore/ccsrc/x.cc:79]"
 
 HEALTHY = (
@@ -118,12 +118,12 @@ SEEN = {
 }
 
 
-@pytest.mark.parametrize(("code", "line"), [(code, line) for code, lines in SEEN.items() for line in lines])
+@each("code, line", [(code, line) for code, lines in SEEN.items() for line in lines])
 def test_other_wordings_of_a_failure(code, line):
     assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["a", line, "b"])] == [code]
 
 
-@pytest.mark.parametrize("line", HEALTHY)
+@each("line", HEALTHY)
 def test_a_line_of_a_healthy_start_is_no_failure(line, tmp_path):
     assert known_failures.by_lines(ENTRIES, ["a", line, "b"]) == []
     path = tmp_path / "scheduler.log"
@@ -140,22 +140,17 @@ def test_a_warning_that_counts_for_nothing_is_one_of_mindspore_or_cann():
 
 WRAPPED = ("    {}", "[rank3]: {}", "[1,3]<stderr>:{}", "2026-01-02T03:04:05.678901234Z {}", "worker-1: {}", "{}\r")
 OF_SSH = {"ssh-connection-dropped", "host-lost"}  # ssh writes them itself, in front of no log
-SAMPLES = [
-    (entry.code, sample)
-    for entry in OF_LAUNCHES
-    if kinds.TRAIN in entry.logs and entry.code not in OF_SSH
-    for sample in entry.samples
-]
 
 
 @pytest.mark.parametrize("wrap", WRAPPED)
 def test_what_stands_before_a_line_hides_no_failure(wrap):
     """Indentation, a rank's name, the time of Docker or kubectl: the log is then read by `scan`, line by line."""
-    entry_of = {entry.code: entry for entry in OF_LAUNCHES}
     hidden = [
-        (code, sample)
-        for code, sample in SAMPLES
-        if not entry_of[code].takes(line_heads.clean(wrap.format(sample).encode()))
+        (entry.code, sample)
+        for entry in of_launches()
+        if kinds.TRAIN in entry.logs and entry.code not in OF_SSH
+        for sample in entry.samples
+        if not entry.takes(line_heads.clean(wrap.format(sample).encode()))
     ]
     assert hidden == []
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import plogs
 import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import faults, processes, root
-from tools.logs import events, kinds, known_failures, scan, sources
-
-ENTRIES, _ = known_failures.load({})
+from tools.logs import events, kinds, scan, sources
 
 # What ranks print that only waited: MindSpore's, torch's and CANN's wrappings of a wait, as a rank's log has them.
 WAITED = (
@@ -144,7 +144,7 @@ def plogged(folder, chance):
     return failed, not missing
 
 
-@pytest.mark.parametrize("seed", range(300))
+@each("seed", range(300))
 def test_a_wrong_root_is_never_sure(tmp_path, seed):
     chance = random.Random(seed)
     make = chance.choice((printed, plogged))
@@ -157,8 +157,8 @@ def test_a_wrong_root_is_never_sure(tmp_path, seed):
     )
 
 
-@pytest.mark.parametrize("text", UNKNOWN)
-@pytest.mark.parametrize("seed", range(5))
+@each("text", UNKNOWN)
+@each("seed", range(5))
 def test_an_error_of_which_nothing_is_known_is_not_sure_beside_a_silent_rank(tmp_path, text, seed):
     """One rank was killed without a word, and one that lost it prints what no table has."""
     chance = random.Random(seed)
@@ -205,6 +205,7 @@ def test_with_all_logs_the_root_is_found(tmp_path, make):
     assert number > 50 and wrong == []
 
 
+@pytest.mark.thorough
 def test_sixty_five_thousand_ranks_cost_no_minute():
     """Each has one line of its own, and its number from HCCL: whoever compares each with each needs hours."""
     ranks = 1 << 16

@@ -5,12 +5,13 @@ import itertools
 import json
 
 import pytest
+from known import ENTRIES
+from suite.each import each
 
 from tools.diagnosis import job_logs
 from tools.logs import known_failures, line_heads, owners, sources
 from tools.logs.voices import Voices
 
-ENTRIES, _ = known_failures.load({})
 TIME = "2026-11-25-10:11:{:02}.212.164"
 HEAD = "[{}] DISTRIBUTED({},7f0cc4c0eb80,python):{} [a.cc:3] Run] "
 WAITED = "EI0006: Getting socket times out. Reason: The remote rank did not start."
@@ -129,14 +130,14 @@ def right(job, tmp_path):
     return answer(folder)
 
 
-@pytest.mark.parametrize("form", MIXED.values(), ids=MIXED)
+@each("form", MIXED.values())
 def test_one_file_of_all_ranks(job, right, form, tmp_path):
     path = written(tmp_path / "mixed", "run.log", mixed(job, form))
     assert answer(path) == right
     assert answer(path.parent) == right
 
 
-@pytest.mark.parametrize("form", NAMED.values(), ids=NAMED)
+@each("form", NAMED.values())
 def test_files_with_names_of_others(job, right, form, tmp_path):
     for rank, text in job.items():
         written(tmp_path / "named", form.format(rank=rank), text)
@@ -296,7 +297,7 @@ BEFORE = [
 ]
 
 
-@pytest.mark.parametrize("before", BEFORE)
+@each("before", BEFORE)
 def test_what_is_before_a_line(before, tmp_path):
     written(tmp_path, "rank_0.log", [before + "Fatal Python error: Aborted"])
     found = job_logs.of_paths([str(tmp_path)], ENTRIES)
@@ -305,7 +306,7 @@ def test_what_is_before_a_line(before, tmp_path):
     assert [(entry.code, rows) for entry, rows in known_failures.by_lines(ENTRIES, lines)] == [("aborted", [1])]
 
 
-@pytest.mark.parametrize("before", BEFORE)
+@each("before", BEFORE)
 def test_what_is_before_a_traceback(before, tmp_path):
     written(tmp_path, "rank_0.log", [before + line for line in raises(0)[2:]])
     (one,) = sources.read([str(tmp_path)], ENTRIES).findings

@@ -7,6 +7,7 @@ import documents
 import documents_output
 import pytest
 from documents_world import World
+from suite.each import each, none
 
 ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
@@ -57,7 +58,7 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests
                 pytest.fail(problem, pytrace=False)
 
 
-@pytest.mark.parametrize("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
+@each("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
 def test_the_chinese_page_has_the_same_blocks(page):
     assert documents.in_chinese(page) in CHINESE, f"{page} has no Chinese page"
     english, chinese = blocks(page), blocks(documents.in_chinese(page))
@@ -70,14 +71,13 @@ def test_every_chinese_page_has_an_english_one():
     assert set(CHINESE) <= {documents.in_chinese(page) for page in ENGLISH}
 
 
-@pytest.mark.parametrize("page", documents.pages())
+@each("page", documents.pages)
 def test_every_link_leads_somewhere(page, files):
-    problems = [
+    none(
         f"{page}:{line}: ({address}) {problem}"
         for line, address in documents.links(documents.read(page))
         if (problem := documents.broken_link(page, address, files))
-    ]
-    assert not problems, "\n".join(problems)
+    )
 
 
 # ---- the helper itself -----------------------------------------------------------------------------

@@ -4,30 +4,29 @@ import documents
 import language
 import language_code
 import pytest
+from suite.each import each, none
 
-CODE = [
-    *language_code.files(".py", "hccl_tools", "tools", "tests", "examples"),
-    *language_code.files(".sh", "scripts", "tools", "examples"),
-]
 EXAMPLES = "tests/python/project/test_language.py"  # this file has the forbidden words, as examples
 
 
-@pytest.mark.parametrize("page", language.pages())
-def test_a_page_is_in_plain_english(page):
-    found = list(language.problems(page, documents.read(page), ("prose", "table")))
-    assert not found, "\n".join(found)
+def code():
+    """The files of code."""
+    found = [
+        *language_code.files(".py", "hccl_tools", "tools", "tests", "examples"),
+        *language_code.files(".sh", "scripts", "tools", "examples"),
+    ]
+    found.remove(EXAMPLES)
+    return found
 
 
-@pytest.mark.parametrize("page", language.pages())
-def test_messages_in_the_outputs_of_a_page_are_in_plain_english(page):
-    found = list(language.problems(page, documents.read(page), ("output",)))
-    assert not found, "\n".join(found)
+@each("page", language.pages)
+def test_pages_and_the_messages_in_their_outputs_are_in_plain_english(page):
+    none(language.problems(page, documents.read(page)))
 
 
-@pytest.mark.parametrize("path", [path for path in CODE if path != EXAMPLES])
+@each("path", code)
 def test_code_is_in_plain_english(path):
-    found = list(language_code.problems(path, documents.read(path)))
-    assert not found, "\n".join(found)
+    none(language_code.problems(path, documents.read(path)))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import subprocess
 
 import documents
 import jsonschema
-import pytest
+from suite.each import each, none
 
 ROOT = documents.ROOT
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
@@ -27,7 +27,7 @@ def linted():
     return found
 
 
-@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+@each("path", SCHEMAS)
 def test_a_schema_has_a_name_that_no_other_has(path):
     name = path.name[: -len(".schema.json")]
     schema = json.loads(path.read_text(encoding="utf-8"))
@@ -45,10 +45,10 @@ def references(node):
             yield from references(each)
 
 
-@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+@each("path", SCHEMAS)
 def test_a_schema_needs_no_other_document(path):
     found = list(references(json.loads(path.read_text(encoding="utf-8"))))
-    assert [reference for reference in found if not reference.startswith("#")] == []
+    none(reference for reference in found if not reference.startswith("#"))
 
 
 def test_each_config_tells_editors_the_schema_that_make_lint_takes():

@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
-import pytest
+from suite.each import each, none
 
 from tools.pages import modules_page
 
@@ -35,32 +36,44 @@ def imported_from(node):
         yield from ((node.module, alias) for alias in node.names)
 
 
-def nodes(tree):
-    """All nodes of a file but those that only type checkers read."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            for other in node.orelse:
-                yield from (other, *nodes(other))
-        else:
-            yield from (node, *nodes(node))
+class Module(NamedTuple):
+    """What the tests ask about a file of Python, which is read once."""
+
+    imports: set  # the project's modules that it imports, anywhere in it
+    borrowed: list  # names of other modules with a leading underscore that it uses
+    literals: set  # pieces of text that it may print
 
 
-def imports_of(path):
-    """The project's modules that a file imports, anywhere in it."""
+@functools.cache
+def modules():
+    """{path: Module}"""
+    return {path: module_of(path) for path in PYTHON}
+
+
+def module_of(path):
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    return Module(imports_of(nodes) - {name_of(path)}, private_names(nodes), literals(nodes))
+
+
+def imports_of(nodes):
+    """The project's modules that a file imports, but for type checkers alone."""
+    typing = [node for node in nodes if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"]
+    unread = {inner for node in typing for each in node.body for inner in ast.walk(each)}
     found = set()
-    for node in nodes(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes:
+        if node in unread:
+            continue
         for module, alias in imported_from(node):
             full = f"{module}.{alias.name}"
             found.add(full if full in MODULES else module)
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name in MODULES}
-    return found - {name_of(path)}
+    return found
 
 
-@functools.cache
 def imports():
     """{module: the project's modules that it imports}"""
-    return {name: imports_of(path) for name, path in MODULES.items()}
+    return {name: modules()[path].imports for name, path in MODULES.items()}
 
 
 def circle(graph):
@@ -98,7 +111,7 @@ def room(name):
     return (package, rest.partition(".")[0]) if rest and (ROOT / package / rest.partition(".")[0]).is_dir() else None
 
 
-@pytest.mark.parametrize(("package", "rooms"), modules_page.ROOMS.items())
+@each("package, rooms", modules_page.ROOMS.items())
 def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
     for name, others in imports().items():
@@ -108,28 +121,27 @@ def test_arrows_between_rooms_lead_downwards_only(package, rooms):
                 wrong.append(f"{name} uses {there[1]}/")
             if there[0] == "tools" and name.startswith("hccl_tools"):
                 wrong.append(f"{name} uses tools/{there[1]}")
-    assert not wrong
+    none(wrong)
 
 
-def private_names(path):
-    """Names of other modules with a leading underscore that a file uses."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    modules, found = set(), []
-    for module, alias in (pair for node in ast.walk(tree) for pair in imported_from(node)):
+def private_names(nodes):
+    """Names of other modules with a leading underscore that a file uses, each with its line."""
+    others, found = set(), []
+    for line, module, alias in ((node.lineno, *pair) for node in nodes for pair in imported_from(node)):
         if f"{module}.{alias.name}" in MODULES:
-            modules.add(alias.asname or alias.name)
+            others.add(alias.asname or alias.name)
         elif alias.name.startswith("_"):
-            found.append(alias.name)
-    for node in ast.walk(tree):
-        borrowed = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules
+            found.append(f"line {line}: {alias.name}")
+    for node in nodes:
+        borrowed = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in others
         if borrowed and node.attr.startswith("_") and not node.attr.startswith("__"):
-            found.append(f"{node.value.id}.{node.attr}")
+            found.append(f"line {node.lineno}: {node.value.id}.{node.attr}")
     return found
 
 
-@pytest.mark.parametrize("path", PYTHON, ids=lambda path: str(path.relative_to(ROOT)))
+@each("path", PYTHON)
 def test_a_module_uses_no_private_name_of_another(path):
-    assert private_names(path) == []
+    none(modules()[path].borrowed)
 
 
 def test_files_are_short():
@@ -146,36 +158,39 @@ def test_files_are_short():
         for path, limit in files
         if path.suffix in (".py", ".sh", ".bash", ".bats") and path.read_text(encoding="utf-8").count("\n") > limit
     ]
-    assert not long, "split them by subject"
+    none(long, "split them by subject")
 
 
-def literals(path):
-    """The pieces of text of more than 40 characters that a program may print: no docstrings, no comments."""
-    text = path.read_text(encoding="utf-8")
-    if path.suffix != ".py":
-        lines = [line for line in text.splitlines() if not re.match(r"\s*#|.*options='", line)]
-        return {m[2] for line in lines for m in re.finditer(r"""(['"])((?:(?!\1).){41,})\1""", line) if " " in m[2]}
-    tree = ast.parse(text)
+def literals(nodes):
+    """The pieces of text of more than 40 characters that a file may print: no docstrings, no comments."""
     docs = {
-        id(node.body[0].value)
-        for node in ast.walk(tree)
+        node.body[0].value
+        for node in nodes
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    values = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
-    return {node.value.strip() for node in values if id(node) not in docs and len(node.value.strip()) > 40}
+    values = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return {node.value.strip() for node in values if node not in docs and len(node.value.strip()) > 40}
+
+
+def literals_of_shell(text):
+    """The same of a script."""
+    lines = [line for line in text.splitlines() if not re.match(r"\s*#|.*options='", line)]
+    return {m[2] for line in lines for m in re.finditer(r"""(['"])((?:(?!\1).){41,})\1""", line) if " " in m[2]}
 
 
 def test_no_message_is_written_twice():
-    files = [*PYTHON, *sorted((ROOT / "scripts").rglob("*.sh"))]
+    texts = {path: module.literals for path, module in modules().items()}
+    for path in sorted((ROOT / "scripts").rglob("*.sh")):
+        texts[path] = literals_of_shell(path.read_text(encoding="utf-8"))
     homes = {}
-    for path in files:
-        for text in literals(path):
+    for path, found in texts.items():
+        for text in found:
             homes.setdefault(text, []).append(str(path.relative_to(ROOT)))
     shared = re.compile("do not copy this script")  # which has no library then
     homes = {text: places for text, places in homes.items() if not shared.search(text)}
-    assert {text: places for text, places in homes.items() if len(places) > 1} == {}
+    none(f"{', '.join(places)}: {text}" for text, places in homes.items() if len(places) > 1)
 
 
 HEAVY = {"typing", "dataclasses", "inspect", "jsonschema", "argparse", "subprocess", "rich", "numpy", "mindspore"}
