@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.words import clauses, one_line, short_path
@@ -17,7 +16,7 @@ from tools.supervise.members import IMPORTS
 
 _MODULE = "Import: "  # the first line of the file
 _IN_KERNEL = "State: in the kernel\n"  # in place of stacks
-_OURS = os.path.join(project.path("tools", "forking", "hook"), "")  # frames there are not the module's
+_OURS = "forking/hook/sitecustomize.py"  # whose frames are not the module's; py-spy has only the end of a path
 _MOST = 1 << 20  # bytes of the file that are read
 
 

@@ -20,6 +20,16 @@ Current thread 0x00007f59 (most recent call first):
   File "{HOOK}", line 126 in imported
   File "/home/me/other.py", line 1 in <module>
 """
+SPIED = """\
+Process 17: python -u program.py
+Python v3.11.7 (/usr/bin/python3.11)
+
+Thread 17 (idle): "MainThread"
+    load (/venv/lib/python3.11/site-packages/heavy.py:3)
+    _find_and_load (<frozen importlib._bootstrap>:1176)
+    imported (tools/forking/hook/sitecustomize.py:127)
+    <module> (/home/me/other.py:1)
+"""
 
 
 def told(folder, pid, module):
@@ -34,6 +44,7 @@ def told(folder, pid, module):
     ("text", "said"),
     [
         (f"Import: heavy\n{STACK}", "at the import of heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
+        (f"Import: heavy\n{SPIED}", "at the import of heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
         (f"Import: \n{STACK}", "in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
         (f"Import: a\x1b[2J\n{STACK}", r"at the import of a\x1b[2J, in load"),
         ("Import: heavy\n", "at the import of heavy, its stack is unknown; install py-spy"),
