@@ -34,7 +34,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
-	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU --import_once configs/mnist/lenet5_digits.yaml
 
 test: $(call has,train test mpi lint docs browser) data open-mpi ## all tests: bats for the scripts, pytest for the Python
 	$(PYTEST) -q -n auto
