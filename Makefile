@@ -34,7 +34,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(call has,train) data ## train LeNet-5 with four real MindSpore ranks on this machine's processors
-	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
+	PYTHON=$(BIN)/python bash scripts/ascend4p.sh --device_target CPU --import_once configs/mnist/lenet5_digits.yaml
 
 test: $(call has,train test mpi lint docs browser) data open-mpi ## all tests: bats for the scripts, pytest for the Python
 	$(PYTEST) -q -n auto
@@ -59,8 +59,8 @@ test-bare: $(call has,train test lint docs) data ## the tests as on a machine wi
 test-versions: $(call has,test) ## the fast tests on every Python found, with the lowest and the highest packages; ONLY=oldest: one of them
 	bash tests/versions.sh $(ONLY)
 
-chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which
-	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND))
+chaos: $(call has,test) ## launches under random faults, for 10 minutes; FOR=60 SEED=7 ROUND=12: for how long, and which; IMPORT_ONCE=1: all with it
+	$(BIN)/python -m tests.chaos $(if $(FOR),--seconds $(FOR)) $(if $(SEED),--seed $(SEED)) $(if $(ROUND),--round $(ROUND)) $(if $(IMPORT_ONCE),--import_once)
 
 preflight-rounds: $(call has,test) ## faults on one of 16 hosts, found by preflight.sh and named alone; FOR=20: in how many rounds of a minute or two
 	$(BIN)/python -m tests.field.preflight $(or $(FOR),20)

@@ -376,7 +376,7 @@ with open("hccl.json", "w") as file:
 PY
   dies
   RANKS=(0 1)
-  on_both --max_restarts 2 --train_script dies.py
+  on_both --max_restarts 2 --import_once=mindspore --train_script dies.py
   timeout 300 tail --pid="${PIDS[1]}" -f /dev/null # real ranks take their time where others have the processors
   host_ended 1 0 '*rank 1 (device 0) was ended by SIGKILL after *restart 1 of 2 in 1 s*'
   [[ $stderr != *'restart 2'* ]] || fail "$stderr"

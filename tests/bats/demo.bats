@@ -11,7 +11,8 @@ load helper
   TEST_MARK=$BATS_TEST_TMPDIR
   export PYTHON TEST_MARK
   cd "$BATS_TEST_TMPDIR"
-  ends 0 '*' timeout 300 bash "$SCRIPTS/ascend4p.sh" --device_target CPU "$PROJECT/configs/mnist/lenet5_digits.yaml"
+  ends 0 '*' timeout 300 bash "$SCRIPTS/ascend4p.sh" --device_target CPU --import_once "$PROJECT/configs/mnist/lenet5_digits.yaml"
+  [[ $stderr != *'imports for itself'* ]] || fail "$stderr"
   # progress, in upstream's form: epoch: 1 step: 8, loss is 1.81
   first=$(sed -n 's/^epoch: .* loss is //p' <<<"$output" | head -n 1)
   last=$(sed -n 's/^epoch: .* loss is //p' <<<"$output" | tail -n 1)

@@ -359,6 +359,12 @@ need_mindspore() {
   has_mindspore || skip 'needs MindSpore'
 }
 
+# import_once: from now on the ranks of this test are forks of one process, as with people who have this variable. Most
+# real trainings do it, where the launcher starts the ranks itself; those about engines and imports do not.
+import_once() {
+  export MSLAUNCH_OPTIONS=--import_once
+}
+
 # train_for_real: the same, for ranks that are other people's programs: see fixtures/ends_at_once.
 train_for_real() {
   need_mindspore

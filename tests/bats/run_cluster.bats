@@ -407,7 +407,7 @@ signal.pause()' "$port" >taken 3>&- &
 
 # typed_on HOST RANK_START: half of a job of four real ranks
 typed_on() {
-  timeout -k 5 300 "$LAB_SH" run "$1" bash "$SCRIPTS/run_cluster.sh" --log_dir "logs$1" --device_target CPU \
+  timeout -k 5 300 "$LAB_SH" run "$1" bash "$SCRIPTS/run_cluster.sh" --log_dir "logs$1" --device_target CPU --import_once \
     --train_script "$FIXTURES/one_weight.py" --config no_eval.yaml digits two/latest/hccl_2s_4p.json 4 "$2"
 }
 
@@ -420,7 +420,7 @@ typed_on() {
   digits_in digits
   sed '/^eval:/,$d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >no_eval.yaml
   settings=(-o scheduler.num_epochs=1)
-  DATA_PATH=digits bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU no_eval.yaml -- "${settings[@]}"
+  DATA_PATH=digits bash "$SCRIPTS/ascend4p.sh" --log_dir one --device_target CPU --import_once no_eval.yaml -- "${settings[@]}"
   on 0 timeout -k 5 300 bash "$SCRIPTS/run_cluster.sh" --log_dir two --device_target CPU --config no_eval.yaml \
     --hostfile hosts digits -- "${settings[@]}"
   cmp one/latest/ckpt/rank_0/lenet5-1_11.ckpt two/latest/ckpt/rank_0/lenet5-1_11.ckpt

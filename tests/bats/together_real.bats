@@ -7,6 +7,7 @@ load helper
 setup() {
   setup_training
   need_mindspore
+  import_once
 }
 
 # trains DEFECT RANKS STEPS PATTERN: the training ends with 0, with messages that fit.

@@ -150,6 +150,7 @@ SH
 # bats test_tags=trains
 @test "real MindSpore: a net in the form of the tutorials trains unchanged: each rank gets the weights that only others' data show" {
   need_mindspore
+  import_once
   ends 0 '*' timeout 300 bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 tutorial_net.py
   for rank in 0 1; do
     grep -qx 'the weights of 2 ranks are \[1\.0, 2\.0\]' "logs/latest/rank_$rank.log" || fail "$(<"logs/latest/rank_$rank.log")"

@@ -20,6 +20,7 @@ measured() {
 
 @test "run.sh trains ResNet-50 on CIFAR-10 with two ranks, losses in upstream's form" {
   need_mindspore
+  import_once
   generated cifar10 --images 10
   ends 0 '*' timeout 400 bash "$SCRIPTS/run.sh" --device_target CPU \
     --config "$PROJECT/configs/cls/resnet/resnet50_cifar10_cpu.yaml" data 2 -- \
@@ -42,6 +43,7 @@ END
 
 @test "run_cpu.sh trains without a cluster, with and without data sinking; eval.py measures the same again" {
   need_mindspore
+  import_once
   digits_in data
   for sink in False True; do
     DATA_PATH=data run --separate-stderr timeout 300 bash "$SCRIPTS/run_cpu.sh" "$PROJECT/configs/mnist/lenet5_digits.yaml" \
@@ -59,6 +61,7 @@ END
 
 @test "a loss that is no number ends the job, with epoch and step" {
   need_mindspore
+  import_once
   digits_in data
   DATA_PATH=data run --separate-stderr timeout 300 bash "$SCRIPTS/run_cpu.sh" "$PROJECT/configs/mnist/lenet5_digits.yaml" \
     -- -o scheduler.lr=1e30
@@ -69,6 +72,7 @@ END
 @test "the small CRNN learns to read rendered words" {
   [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   need_mindspore
+  import_once
   generated text --scenes 1
   DATA_PATH=data ends 0 '*' timeout 500 bash "$SCRIPTS/run_cpu.sh" \
     "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml" -- -o scheduler.num_epochs=5
@@ -78,6 +82,7 @@ END
 @test "the small detector learns to find rendered words" {
   [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   need_mindspore
+  import_once
   generated text
   DATA_PATH=data ends 0 '*' timeout 500 bash "$SCRIPTS/run_cpu.sh" \
     "$PROJECT/configs/det/dbnet/db_r50_icdar15.yaml"

@@ -6,6 +6,8 @@ Afterwards nothing may be left: no process, no lock.  The exit code and the mess
 launches   what is started: script, options, ranks, where the output goes
 settings   faults that are there before the start: odd variables, limits, programs that are slow or fail
 faults     faults at a moment of the run: signals to our processes, damage to the log folder
+imports    --import_once, and a fault for the process that imports
+imported   the module that it imports
 processes  which processes of a launch live, and what each of them is
 rounds     one round: starts, injects, waits
 verdicts   what is allowed after that

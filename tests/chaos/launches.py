@@ -34,6 +34,7 @@ class Launch:
     quiet: bool = False
     stdout: str = "pipe"
     stderr: str = "pipe"
+    imports: str = ""  # CHAOS_IMPORT, with --import_once
 
     def do(self) -> str:
         """CHAOS_DO of this launch."""

@@ -69,13 +69,14 @@ class Session:
 
     def repeat(self, result: Result) -> str:
         """The command that plays just this round again."""
-        bash = "" if self.wanted.bash == "bash" else f" --bash {self.wanted.bash}"
-        return f"python -m tests.chaos --seed {self.wanted.seed} --round {result.number}{bash}"
+        more = "" if self.wanted.bash == "bash" else f" --bash {self.wanted.bash}"
+        more += " --import_once" if self.wanted.import_once else ""
+        return f"python -m tests.chaos --seed {self.wanted.seed} --round {result.number}{more}"
 
     def _work(self) -> None:
         while (number := self._take()) is not None:
             place = World(self.folder / f"round_{number}", self.wanted.bash, self.wanted.project)
-            drawn = rounds.draw(self.wanted.seed, number)
+            drawn = rounds.draw(self.wanted.seed, number, self.wanted.import_once)
             if drawn.setting.kind in self.wanted.without.split(","):
                 drawn.setting.lacks = f"{drawn.setting.kind}: left out by --without"
             result = rounds.play(drawn, number, place, self.disk)
@@ -111,6 +112,7 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--bash", default="bash", help="the bash that runs the scripts (default: of PATH)")
     parser.add_argument("--without", default="", help="kinds of settings to leave out, such as variables,function")
+    parser.add_argument("--import_once", action="store_true", help="in all launches that can have it; else in some")
     parser.add_argument("--project", type=Path, default=world.ROOT, help="the project whose scripts are tested")
     wanted = parser.parse_args()
     wanted.once = wanted.round is not None

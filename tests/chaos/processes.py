@@ -85,6 +85,7 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
 
 _LAUNCHER = "tools/launch/main.py script="  # the launcher, and its forked children before they have a title
 _AGENT = "tools/rank/agent.py "  # an agent, and its forked children before they have a title
+_IMPORTS = b"LAUNCH_IMPORTS="
 _TITLES = re.compile(r"mindspore-launch-(\w+)")
 _PROGRAMS = {"mindspore_scheduler.py": "scheduler", "chaos/rank.py": "child"}
 
@@ -95,6 +96,8 @@ def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Pr
         return "launcher"
     if process.pid in ranks:
         return "rank"
+    if _IMPORTS in process.environ:  # a rank that is its fork, and has begun, has not
+        return "imports"
     parent = by_pid.get(process.parent)
     if title := _TITLES.match(process.command):
         return title[1]  # guardian, console, report, watcher, stacks

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.chaos import faults, launches, processes, settings, verdicts, world
+from tests.chaos import faults, imports, launches, processes, settings, verdicts, world
 from tests.chaos.allowed import Allowed
 from tests.chaos.faults import Fault
 from tests.chaos.launches import Launch, Rank
@@ -20,7 +20,7 @@ from tests.chaos.world import Started, World
 
 PATIENCE = 6.0  # seconds until the user ends a job that would not end by itself
 BOUND = 30.0  # seconds after which a launch hangs
-MAY_STOP_JOB = {"launcher", "group", "all", "rank", "starting", "engine", "agent"}
+MAY_STOP_JOB = {"launcher", "group", "all", "rank", "starting", "engine", "agent", imports.ROLE}
 
 
 @dataclass
@@ -33,13 +33,14 @@ class Drawn:
     second: Launch | None = None  # a job on the same devices
 
 
-def draw(seed: int, number: int) -> Drawn:
-    """The same for the same seed and number, on every machine."""
+def draw(seed: int, number: int, import_once: bool = False) -> Drawn:
+    """The same for the same seed and number, on every machine; import_once: wherever it can be."""
     random = Random(f"{seed}.{number}")
     launch = launches.draw(random)
     setting = settings.draw(random)
     terminal, twice, waits = random.random() < 0.04, random.random() < 0.06, random.random() < 0.5
     injected = faults.draw(random, launch.is_endless())
+    injected += imports.draw(Random(f"{seed}.{number}.imports"), launch, import_once)
     drawn = Drawn(launch, setting, injected)
     if terminal and not setting.name.startswith("ulimit -u"):
         launch.stdout = launch.stderr = "pty"
@@ -97,6 +98,8 @@ class Running:
         if "ending" in self.anchors:
             return
         names = [path.name for path in self.started.out.iterdir()]
+        if imports.ANCHOR in names:
+            self.anchors.setdefault(imports.ANCHOR, now)
         up = {name.split(".")[0] for name in names if name.startswith("rank_")}
         if len(up) == len(self.launch.ranks):
             self.anchors.setdefault("running", now)

@@ -59,7 +59,8 @@ class World:
         locks = {"LAUNCH_LOCKS": str(self.folder / "locks")}
         ranks = {"CHAOS_DO": launch.do(), "CHAOS_OUT": str(out), "STUB_OUT": str(out), processes.MARK: mark}
         cluster = {"STUB_SCHEDULER_EXIT": "0"} if launch.script == "run_cluster.sh" else {}
-        return {**kept, **python, **bash, **locks, **ranks, **cluster}
+        imports = {"CHAOS_IMPORT": launch.imports} if launch.imports else {}
+        return {**kept, **python, **bash, **locks, **ranks, **cluster, **imports}
 
     def resolved(self, setting: Setting, environment: dict[str, str]) -> Setting:
         """The setting with the paths of this folder."""
@@ -168,7 +169,13 @@ def start(world: World, launch: Launch, setting: Setting, name: str, mark: str) 
         os.close(descriptor)
     shown = settings.shown(setting, world.bash, words)
     return Started(
-        process, out, mark, f"CHAOS_DO={launch.do()!r} {shown}", terminal=terminal, slave=slave, readers=readers
+        process,
+        out,
+        mark,
+        f"CHAOS_DO={launch.do()!r} CHAOS_IMPORT={launch.imports!r} {shown}",
+        terminal=terminal,
+        slave=slave,
+        readers=readers,
     )
 
 

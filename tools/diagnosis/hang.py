@@ -11,7 +11,7 @@ from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, named, one_line
-from tools.diagnosis import stacks
+from tools.diagnosis import stacks, stuck_import
 from tools.diagnosis.run import logs_of
 
 TYPE_CHECKING = False
@@ -36,7 +36,9 @@ def _ranks_of(members: Iterable[str]) -> list[int]:
 def of_run(launch: dict[str, Any], folder: str) -> str:
     """The verdict about the last attempt of a run; nothing, if no hang ended it."""
     known = _of_launch(launch, folder)
-    return _verdict(_where(known)) if known is not None else ""
+    if known is None:
+        return ""
+    return stuck_import.of_folder(os.path.join(folder, logs_of(launch["outcome"]))) or _verdict(_where(known))
 
 
 def apart(launch: dict[str, Any], folder: str) -> list[int]:

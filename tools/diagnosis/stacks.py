@@ -62,7 +62,7 @@ def lines(folder: str, members: list[str]) -> list[str]:
     """Saves the stacks; a line for each place where ranks are."""
     pairs = [member.split("=") for member in members]
     with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
-        stacks = list(pool.map(lambda pair: save(folder, pair[0], int(pair[1])), pairs))
+        stacks = list(pool.map(lambda pair: save(folder, f"rank_{pair[0]}", int(pair[1])), pairs))
     places = grouped((place(stack), rank) for (rank, _), stack in zip(pairs, stacks))
     return [
         tr("rank {rank}: {where}", rank=ranks[0], where=one_line(where))
@@ -72,12 +72,12 @@ def lines(folder: str, members: list[str]) -> list[str]:
     ]
 
 
-def save(folder: str, rank: str, pid: int) -> str:
-    """Writes one rank's stacks to rank_N.stack, and returns them; empty if there are none."""
+def save(folder: str, name: str, pid: int) -> str:
+    """Writes the stacks of the process with this log to the file NAME.stack; returns them, empty if there are none."""
     held = _HELD if proc.state(pid) in proc.HELD else ""
-    stack = held + (by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"rank_{rank}.log")))
+    stack = held + (by_py_spy(pid) or by_abort(pid, os.path.join(folder, f"{name}.log")))
     if stack:
-        with open(os.path.join(folder, f"rank_{rank}.stack"), "w", encoding="utf-8", errors="replace") as file:
+        with open(os.path.join(folder, f"{name}.stack"), "w", encoding="utf-8", errors="replace") as file:
             file.write(stack)
     return stack
 

@@ -5,23 +5,33 @@ from __future__ import annotations
 import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, for a child that asks many of them
 
 from hccl_tools.common.grouping import grouped
-from tools.diagnosis import hang
+from tools.diagnosis import hang, stuck_import
 from tools.features.base import Feature
 from tools.features.beside import say_all
 from tools.output import alike
+from tools.supervise.members import IMPORTS
 
+TITLE = "mindspore-launch-stacks"
 WITHIN = 60.0  # seconds; stacks.py has limits of its own
 
 
 class HangStacks(Feature):
-    """Writes every rank's stack to rank_N.stack beside its log, and a summary to stderr."""
+    """Writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.
+
+    Before the ranks have begun, with --import_once, it is that of the process which imports.
+    """
 
     def hangs(self) -> None:
         run, members = self.run, self.run.supervisor.members
+        parent = members.get(IMPORTS)
+        if parent is not None and parent.pid is not None and parent.status is None:  # no rank has begun its program
+            pid, module = parent.pid, run.supervisor.stacks.get(IMPORTS, "")
+            say_all(run, TITLE, lambda _, tells: stuck_import.tell(tells, run.logs, pid, module), WITHIN)
+            return
         ranks = (member for member in members if member.rank is not None and member.status is None)
         pairs = [f"{m.name}={m.pid}" for m in ranks if m.group is not None or (m.left and m.child)]
         if pairs:
-            say_all(run, "mindspore-launch-stacks", lambda _, tells: hang.tell(tells, run.logs, pairs), WITHIN)
+            say_all(run, TITLE, lambda _, tells: hang.tell(tells, run.logs, pairs), WITHIN)
         elif run.engine.name:
             self._carried()
 

@@ -5,7 +5,9 @@ rank is its fork, and a child of the launcher, which is the nearest subreaper: s
 launcher, as of every rank.  A rank waits until the launcher knows it.
 
 Orders come to it as a file, lines from it through a pipe:
+  imports MODULE             this import begins
   began RANK PID             a rank that waits
+  unstarted RANK STATUS      a rank that could not be forked, or whose process between was ended
   without KIND MODULE WHY    the ranks cannot be forks
 """
 
@@ -17,8 +19,9 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from tools.launch.programs import frozen, import_once
-from tools.launch.run import unlink
+from tools.launch.run import CANNOT_START, unlink
 from tools.rank import environment
+from tools.supervise.events import StackTold
 from tools.supervise.members import IMPORTS, Member
 
 TYPE_CHECKING = False
@@ -41,6 +44,7 @@ class Parent:
     def __init__(self, run: Run, imports: Imports, otherwise: Callable[[], None]) -> None:
         self._run, self._imports, self._otherwise = run, imports, otherwise
         self._ranks: list[Rank] = []
+        self._by_name: dict[bytes, Member] = {}  # those about which it has said nothing
         self._cores: list[list[int] | None] = []
         self._begun = 0
         self._gate = self._lines = -1
@@ -54,6 +58,7 @@ class Parent:
     def add(self, rank: Rank, cores: list[int] | None) -> None:
         """One rank; cores: those that it is bound to; None: it is not bound."""
         self._ranks.append(rank)
+        self._by_name[rank.member.name.encode()] = rank.member
         self._cores.append(cores)
 
     # ---- its start ---------------------------------------------------------------------------------------------------
@@ -129,32 +134,56 @@ class Parent:
     # ---- what it says ------------------------------------------------------------------------------------------------
 
     def _take(self, block: bytes) -> list[Row]:
-        """The next bytes; it says nothing that is an event: the kernel tells the ends."""
+        """The next bytes.  The kernel tells the ends, so that no line does."""
+        told: list[Row] = []
         *lines, self._rest = (self._rest + block).split(b"\n")
         self._rest = self._rest[-_LONGEST:]
         if not block:
             self._lines = -1  # the world closes it
         for line in lines:
             word, _, rest = line.partition(b" ")
-            if word == b"began":
+            if word == b"imports":
+                told = [StackTold(IMPORTS, rest.decode("utf-8", "replace"))]
+            elif word == b"began":
                 self._began(rest)
+            elif word == b"unstarted":
+                self._unstarted(rest)
             elif word == b"without" and not self._begun:
                 self._without(_why(rest.decode("utf-8", "replace")))
-        return []
+        return told
 
     def _began(self, rest: bytes) -> None:
         """A rank has been forked, and waits at the gate."""
-        number, _, pid = rest.partition(b" ")
+        member, pid = self._member(rest)
         supervisor = self._run.supervisor
-        member = next((rank.member for rank in self._ranks if rank.member.name.encode() == number), None)
-        if member is None or member.began is not None or not pid.isdigit():
+        if member is None or not pid.isdigit():
             return
         member.child = True
         self._run.world.children.began(int(pid), member.name)
         supervisor.began(member, int(pid), grouped=True)
-        self._begun += 1
         if not supervisor.stopping.running:
             supervisor.stopping.begin_late(member)
+        self._one_more()
+
+    def _unstarted(self, rest: bytes) -> None:
+        """There may be no more processes, or somebody has ended the process between."""
+        member, status = self._member(rest)
+        if member is None or not status.isdigit():
+            return
+        member.child = True
+        if int(status) != CANNOT_START:
+            self._run.supervisor.members.began(member, self._run.world.now(), os.getpid())
+        self._run.world.has_ended(member.name, int(status))
+        self._one_more()
+
+    def _member(self, rest: bytes) -> tuple[Member | None, bytes]:
+        """(the rank of the first word, if it has not begun, the other word)."""
+        name, _, other = rest.partition(b" ")
+        found = self._by_name.pop(name, None)
+        return found, other
+
+    def _one_more(self) -> None:
+        self._begun += 1
         if self.done:
             self._open_gate()
             unlink(os.path.join(self._run.logs, f"{IMPORTS}.log"))  # each rank's log has all of it

@@ -10,7 +10,7 @@ from tools.features.hang_stacks import HangStacks
 from tools.output import modules_line
 from tools.run_page import outliers
 from tools.run_page.reading import Curve
-from tools.supervise.members import Member
+from tools.supervise.members import Member, Members
 
 
 def stack(line, held=False):
@@ -81,8 +81,9 @@ def test_a_rank_that_gave_no_answer_or_whose_stack_is_unknown_is_named(tmp_path,
 
 
 def test_the_launcher_asks_about_all_ranks_of_the_job_and_not_only_those_that_answered(tmp_path):
-    members = [Member(str(rank), rank=rank, device=rank, log="") for rank in range(4)]
-    members[3].status, said = 0, []
+    members, said = Members(), []
+    members.add([Member(str(rank), rank=rank, device=rank, log="") for rank in range(4)])
+    members.by_name["3"].status = 0
     supervisor = SimpleNamespace(members=members, stacks=dict.fromkeys("01", "in f (a.py:1)"), ask_stacks=lambda: None)
     engine = SimpleNamespace(name="mpirun")
     run = SimpleNamespace(supervisor=supervisor, logs=str(tmp_path), engine=engine, say=said.append)

@@ -101,6 +101,24 @@ ROLES = [  # role, pid, its parent, its command
 ]
 
 
+def test_the_process_that_imports_is_no_rank_and_a_fork_of_it_that_has_begun_is_one():
+    words, mark = "python -u /x/tests/chaos/rank.py", b"LAUNCH_IMPORTS=3,4,5,---\0"
+    ranks = [processes.Process(pid, 1001, pid, "S", words, environ) for pid, environ in ((1003, mark), (1004, b""))]
+    there = [processes.Process(1001, 1000, 1001, "S", SCRIPT, b""), *ranks]
+    assert processes.roles(there, 1001, set()) == {"launcher": [1001], "imports": [1003], "rank": [1004]}
+    assert processes.roles(there, 1001, {1003}) == {"launcher": [1001], "rank": [1003, 1004]}
+
+
+def test_a_part_of_the_rounds_imports_once_and_all_do_if_wanted_where_it_can_be():
+    for always in (False, True):
+        launches = [rounds.draw(7, number, always).launch for number in range(60)]
+        having = [launch for launch in launches if any("--import_once=" in word for word in launch.options)]
+        assert all(launch.imports for launch in having) and having != launches
+        others = [launch.script for launch in launches if launch not in having]
+        assert (set(others) == {"run_mpirun.sh"}) == always
+        assert any("force" in word for launch in having for word in launch.options)
+
+
 @pytest.mark.parametrize("engine", ["mpirun", "prterun"])
 @pytest.mark.parametrize("known", [set(), {1011}])
 def test_the_roles_of_processes_under_mpirun(engine, known):

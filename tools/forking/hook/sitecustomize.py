@@ -15,7 +15,7 @@ import gc
 
 import forked_rank  # beside this file; nothing else may find it
 
-CANNOT_START = 78
+CANNOT_START, INTERRUPTED = 78, 130
 HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 LONGEST = 300  # characters of the reason why the ranks cannot be forks
 
@@ -97,19 +97,20 @@ def children() -> "list[bytes]":
         return []  # this kernel does not list them
 
 
-def descriptors() -> "dict[str, str]":
-    """{descriptor: what is open there}, of those that forks must not share."""
+def descriptors() -> "dict[tuple[str, int, int], str]":
+    """{(descriptor, device, inode): what is open there}, of those that forks must not share."""
     found = {}
     for name in os.listdir("/proc/self/fd"):
         try:
             path = os.readlink(f"/proc/self/fd/{name}")
             with open(f"/proc/self/fdinfo/{name}", "rb") as file:
                 flags = next(int(line.split()[1], 8) for line in file if line.startswith(b"flags:"))
+            about = os.fstat(int(name))
         except OSError:
             continue  # that of the folder itself
         is_file = path.startswith("/") and not path.startswith("/dev/")
         if path not in HARMLESS and not (is_file and flags & os.O_ACCMODE == os.O_RDONLY):
-            found[name] = path
+            found[name, about.st_dev, about.st_ino] = path
     return found
 
 
@@ -127,12 +128,14 @@ def imported(module: str, needed: bool) -> str:
     except ModuleNotFoundError as error:
         if needed or error.name != module:
             return f"error {module} {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
     except BaseException as error:  # SystemExit, too: the program is to meet it
         return f"error {module} {type(error).__name__}: {error}"
     return ""
 
 
-def shared(module: str, before: "dict[str, str]", environment: Reads) -> str:
+def shared(module: str, before: "dict[tuple[str, int, int], str]", environment: Reads) -> str:
     """What the import has left that forks cannot share, or ""; before: the descriptors before it."""
     if environment.read:
         return f"variable {module} {os.fsdecode(environment.read[0])}"
@@ -140,12 +143,12 @@ def shared(module: str, before: "dict[str, str]", environment: Reads) -> str:
         return f"threads {module} {number - 1}"
     if found := children():
         return f"children {module} {len(found)}"
-    opened = [path for name, path in descriptors().items() if before.get(name) != path]
+    opened = [path for key, path in descriptors().items() if key not in before]
     return f"open {module} {opened[0]}" if opened else ""
 
 
-def import_all(orders: dict) -> str:  # type: ignore[type-arg]
-    """Imports the modules; returns why the ranks cannot be forks, or ""."""
+def import_all(orders: dict, tells: int) -> str:  # type: ignore[type-arg]
+    """Imports the modules, and tells each before; returns why the ranks cannot be forks, or ""."""
     environment = Reads(
         os.environ.__dict__["_data"], frozenset(name for rank in orders["ranks"] for name in rank["own"])
     )
@@ -158,6 +161,7 @@ def import_all(orders: dict) -> str:  # type: ignore[type-arg]
     gc.disable()  # what is imported stays
     why = ""
     for module, needed in orders["modules"]:
+        forked_rank.write(tells, f"imports {module}\n".encode())
         why = imported(module, needed) or shared(module, before, environment)
         if why:
             break
@@ -172,28 +176,44 @@ def import_all(orders: dict) -> str:  # type: ignore[type-arg]
 # ---- the parent ------------------------------------------------------------------------------------------------------
 
 
-def fork() -> "tuple[int, bool]":
-    """(the process id of a fork whose parent is the launcher, False); in the fork (its own id, True).
+def lead_group(pid: int) -> None:
+    """This process, or a fork of it, has a process group of its own from now on; 0: this process."""
+    try:
+        os.setpgid(pid, pid)
+    except OSError:
+        return  # the fork has ended
+
+
+def fork() -> "tuple[int, int]":
+    """(the process id of a fork whose parent is the launcher, its exit status or 0); in the fork (0, 0).
 
     It is the child of a process between, which ends at once: the launcher is the nearest subreaper.
+    Without a process id the status is that of the process between.  Raises OSError: there may be no more processes.
     """
     out, told = os.pipe()
-    between = os.fork()
+    try:
+        between = os.fork()
+    except OSError:
+        os.close(out)
+        os.close(told)
+        raise
     if between:
         os.close(told)
         number = os.read(out, 16)
         os.close(out)
-        os.waitpid(between, 0)
-        if not number:
-            raise OSError("a rank could not be forked")
-        return int(number), False
-    if os.fork():
+        status = os.waitpid(between, 0)[1]
+        return int(number or b"0"), 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+    try:
+        rank = os.fork()
+    except OSError:
+        os._exit(CANNOT_START)
+    lead_group(rank)  # both do it, so that it is done when anybody knows the rank
+    if rank:
+        forked_rank.write(told, b"%d" % rank)
         os._exit(0)
-    os.setpgid(0, 0)
-    forked_rank.write(told, b"%d" % os.getpid())
     os.close(out)
     os.close(told)
-    return os.getpid(), True
+    return 0, 0
 
 
 def run(text: str) -> None:
@@ -205,19 +225,23 @@ def run(text: str) -> None:
         os.set_inheritable(descriptor, False)
     memory = forked_rank.Memory(b"PYTHONPATH")
     step_aside(orders["python_path"])
-    why = import_all(orders)
+    why = import_all(orders, tells)
     if why:
         forked_rank.write(tells, b"without " + why.encode("utf-8", "replace").replace(b"\n", b" ")[:LONGEST] + b"\n")
         os._exit(0)
     sys.stdout.flush()
     gc.freeze()  # the collector would write into each object, and so copy all pages that the ranks share
     for rank in orders["ranks"]:
-        pid, is_rank = fork()
-        if is_rank:
+        try:
+            pid, status = fork()
+        except OSError:
+            pid, status = 0, CANNOT_START
+        if not pid and not status:
             os.close(tells)
             forked_rank.become(rank, orders, memory, gate)
             return
-        forked_rank.write(tells, b"began %s %d\n" % (rank["name"], pid))
+        word, number = (b"began", pid) if pid else (b"unstarted", status)
+        forked_rank.write(tells, b"%s %s %d\n" % (word, rank["name"], number))
     os._exit(0)
 
 
@@ -229,6 +253,8 @@ def main() -> None:
         return
     try:
         run(text)
+    except KeyboardInterrupt:
+        os._exit(INTERRUPTED)
     except BaseException:  # `site` would say so, and go on with the program
         sys.excepthook(*sys.exc_info())
         os._exit(CANNOT_START)
