@@ -15,6 +15,7 @@ from tools.forking.link import Reader
 from tools.forking.order import Order
 from tools.launch.programs import import_once
 from tools.rank import agent, environment
+from tools.rank.told import REFUSED
 from tools.rank.watcher import LOOK_EVERY
 from tools.supervise import proc
 from tools.supervise.events import Left, LeftFailed
@@ -179,7 +180,7 @@ class First(agent.Agent):
         if self._parent:
             proc.signal_group(self._parent, _signal.SIGKILL)
         if self._ended is None:
-            return 143 if self.stops else agent.REFUSED
+            return 143 if self.stops else REFUSED
         append(self._log, log)
         for guest in self._guests.values():
             guest.tell("failed")
@@ -278,8 +279,8 @@ class First(agent.Agent):
         super().stop(asks)
 
     def look(self, seconds: float) -> None:
-        """The same."""
-        super().look(seconds)
+        """The same, and in time for what they have left."""
+        super().look(self.leftovers.longest_sleep(seconds))
         if self._end_left_at is not None and self.world.now() >= self._end_left_at:
             self._end_left_at = None
             self.leftovers.signal(_signal.SIGKILL)

@@ -12,6 +12,7 @@ from tools.forking import link, order
 from tools.forking.first import WITHIN
 from tools.forking.link import Process, Reader
 from tools.rank import agent
+from tools.rank.told import REFUSED
 from tools.rank.watcher import LOOK_EVERY
 from tools.supervise.events import Ended, Left, LeftFailed
 
@@ -56,7 +57,7 @@ class Other(agent.Agent):
             link.tell(self._connection, ("known",))
         elif kind == "failed":
             self.heed(self.grace + 5)  # the launcher hears of it from the first agent
-            self.status = STOPPED if self.stops else agent.REFUSED
+            self.status = STOPPED if self.stops else REFUSED
         elif self.stops:
             self.status = STOPPED
         else:
