@@ -55,7 +55,7 @@ def _common(run: Run) -> Iterator[str]:
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"
     if plan.imports:
-        yield "# " + _imports(run, plan.imports)
+        yield "# " + _imports(plan.request.engine, plan.imports)
     if plan.hccl:
         yield "# " + tr("HCCL listens at ports {ports}: {origin}", ports=plan.hccl.words(), origin=plan.hccl.whence())
     yield _line(["cd", os.getcwd()])
@@ -70,10 +70,10 @@ def _common(run: Run) -> Iterator[str]:
         yield _line(["export", *(f"{variable}={value}" for variable, value in plan.exports.items())])
 
 
-def _imports(run: Run, imports: Imports) -> str:
+def _imports(engine: str, imports: Imports) -> str:
     """What is imported once, for people."""
     names = " ".join(name for name, needed in imports.modules if needed)
-    if run.engine.name:
+    if engine != "local":
         return tr(
             "--import_once: on each host one process imports {names}, and the ranks there are its forks", names=names
         )
