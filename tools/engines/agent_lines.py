@@ -124,6 +124,8 @@ class AgentLines:
         """The same for what the agent says to a feature, or of an order."""
         if word == b"has":
             self._more.append(events.Heard("together", f"has {rank} {value}"))
+        elif word == b"without":
+            self._more.append(events.Heard("import_once", f"{rank} {value}"))
         elif word == b"asked":
             self._more.append(events.Warned(rank))
         elif word == b"busy":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tools.rank.environment import Environment
 
 AGENT = project.path("tools", "rank", "agent.py")
+FORKING = project.path("tools", "forking", "agent.py")  # with --import_once
 
 
 class Agents(Engine):
@@ -30,7 +31,7 @@ class Agents(Engine):
 
     def agent_words(self) -> list[str]:
         """The agent's command, to which the trainer's words are added.  No variable steers this Python."""
-        return self.there([sys.executable, "-I", "-S", AGENT])
+        return self.there([sys.executable, "-I", "-S", FORKING if self.run.plan.imports else AGENT])
 
     def there(self, words: list[str]) -> list[str]:
         """A command of ours for the hosts of the job, where one of them has this project in another folder."""
@@ -67,6 +68,8 @@ class Agents(Engine):
             "LAUNCH_WORDS": "each" if run.plan.request.per_rank_words else "",
         }
         if secret:
+            if run.plan.imports:  # the word names the socket of each host's agents
+                told["LAUNCH_IMPORT_ONCE"] = f"{_random()}\n{run.plan.imports.word()}"
             told.update(LAUNCH_SECRET=secret, LAUNCH_GRACE=str(run.settings.grace), LAUNCH_JOB=run.mark)
             told["LAUNCH_ASK"] = str(run.longest_request())
             told["LAUNCH_LEFTOVERS"] = run.settings.leftovers
@@ -112,4 +115,8 @@ def umask() -> str:
 
 def secret() -> str:
     """A word that nobody else knows."""
-    return f"launch-{int.from_bytes(os.urandom(12), 'big'):x}"
+    return f"launch-{_random()}"
+
+
+def _random() -> str:
+    return f"{int.from_bytes(os.urandom(12), 'big'):x}"

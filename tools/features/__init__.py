@@ -46,6 +46,7 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
     ("metrics", "Metrics", lambda run: bool(run.settings.straggler or run.settings.metrics)),
     ("together", "Together", lambda run: run.settings.watch and len(run.plan.ranks) > 1),
     ("nested_launchers", "NestedLaunchers", _may_start_ranks),
+    ("import_once", "ImportOnce", lambda run: run.plan.imports is not None and bool(run.engine.name)),
     ("healing", "Healing", lambda run: run.engine.name == "msrun"),
     ("first_failure", "FirstFailure", _any),
     ("last_good_hosts", "LastGoodHosts", lambda run: run.plan.preflight is not None),

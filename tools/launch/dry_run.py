@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from tools.engines.agents import Agents
     from tools.launch.planned import Plan
+    from tools.launch.programs.import_once import Imports
     from tools.launch.run import Run
 
 _MOST_SHOWN = 64  # ranks whose own words a line shows, where an engine starts them
@@ -54,8 +55,7 @@ def _common(run: Run) -> Iterator[str]:
     if plan.restart:
         yield f"# from the second attempt on it runs: {_line(plan.restart)}"
     if plan.imports:
-        names = " ".join(name for name, needed in plan.imports.modules if needed)
-        yield "# " + tr("--import_once: one process imports {names}, and the ranks are its forks", names=names)
+        yield "# " + _imports(plan.request.engine, plan.imports)
     if plan.hccl:
         yield "# " + tr("HCCL listens at ports {ports}: {origin}", ports=plan.hccl.words(), origin=plan.hccl.whence())
     yield _line(["cd", os.getcwd()])
@@ -68,6 +68,16 @@ def _common(run: Run) -> Iterator[str]:
             yield f"unset {variable}"
     if plan.exports:
         yield _line(["export", *(f"{variable}={value}" for variable, value in plan.exports.items())])
+
+
+def _imports(engine: str, imports: Imports) -> str:
+    """What is imported once, for people."""
+    names = " ".join(name for name, needed in imports.modules if needed)
+    if engine != "local":
+        return tr(
+            "--import_once: on each host one process imports {names}, and the ranks there are its forks", names=names
+        )
+    return tr("--import_once: one process imports {names}, and the ranks are its forks", names=names)
 
 
 def _about(plan: Plan) -> str:

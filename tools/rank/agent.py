@@ -28,7 +28,7 @@ from tools.trainer import request_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tools.rank.environment import Environment
 else:
@@ -36,13 +36,8 @@ else:
 
 SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGALRM, _signal.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
-_ORDERS: dict[int, str] = {
-    _signal.SIGURG: "stop",
-    _signal.SIGALRM: "ask",
-    _signal.SIGABRT: "stacks",
-    _signal.SIGUSR1: "USR1",
-    _signal.SIGUSR2: "USR2",
-}
+_ORDERS: dict[int, str] = {_signal.SIGURG: "stop", _signal.SIGALRM: "ask", _signal.SIGABRT: "stacks"}
+_ORDERS.update({_signal.SIGUSR1: "USR1", _signal.SIGUSR2: "USR2"})
 TELL_WITHIN = 2.0
 
 
@@ -64,9 +59,9 @@ class Agent:
         self._rest = b""
         self.voice = telling.Voice(told)
         self.tell = self.voice.tell
-        self._words: list[str] = []  # of the trainer
+        self.words: list[str] = []  # of the trainer
         tell, waits = self.voice.tell_left, told["LEFTOVERS"] != "end"
-        self.leftovers = Leftovers(self.world, told.job, lambda: self._words, tell, self._is_over, waits=waits)
+        self.leftovers = Leftovers(self.world, told.job, lambda: self.words, tell, self.is_over, waits=waits)
         self._by_signals = not told["BUS"] and told["CONTROL"] != "stdin"
 
     # ---- the trainer's life --------------------------------------------------------------------------------------
@@ -91,7 +86,7 @@ class Agent:
             self._never_started()
             return
         try:
-            beginning.begin(self.told, words, log, lambda line, found: self._spawn(line, found, log))
+            beginning.begin(self.told, words, log, lambda line, found: self.spawn(line, found, log))
         except CannotStart:
             self.status = REFUSED
         except OSError as error:
@@ -108,33 +103,31 @@ class Agent:
         """Waits until the last attempt has left nothing on this host, and follows orders meanwhile."""
         from tools.rank import free  # only a restart needs it
 
-        def goes_on(seconds: float) -> bool:
-            self._look(seconds)
-            return not self.stops and os.getppid() == self.engine
+        return free.wait(self.told, self.engine, self.goes_on, lambda *said: self.tell("busy", self.told.name, *said))
 
-        return free.wait(self.told, self.engine, goes_on, lambda *said: self.tell("busy", self.told.name, *said))
+    def goes_on(self, seconds: float) -> bool:
+        """Follows orders for a while; False: the trainer is not to start."""
+        self.look(seconds)
+        return not self.stops and os.getppid() == self.engine
 
-    def _spawn(self, words: list[str], found: Environment, log: int) -> None:
-        self._words = words
-        self.trainer = pid = self.world.start(self.told.name, words, found, log)
+    def spawn(self, words: list[str], found: Environment, log: int) -> None:
+        """Starts the trainer.  Raises OSError and CannotStart."""
+        self.has_begun(self.world.start(self.told.name, words, found, log), words, found)
+
+    def has_begun(self, pid: int, words: list[str], found: Environment) -> None:
+        """The trainer runs, in a process group of its own."""
+        self.trainer, self.words = pid, words
         os.write(self._lifeline, b"start %d\n" % pid)
         self.tell("start", self.told.name, pid, self.told.host)
         if self.away:
             self.tell("line", self.told.name, f"(this rank's log is on {self.told.host}: {self.log})")
         if self.told["WATCH"] and self.told.is_first_of_host:
-            self._tell_likeness(words, found)
-
-    def _tell_likeness(self, words: list[str], found: Environment) -> None:
-        """In a process of its own: a folder that does not answer must not hold up the agent."""
-        try:
-            self.teller = self.world.fork(lambda: self.tell("has", self.told.name, likeness.text(words, found)))
-        except OSError:
-            return  # nobody compares this host with the others
+            self.teller = likeness.told_beside(self.world, self.tell, self.told.name, words, found)
 
     def attend(self) -> int:
         """Handles events until the trainer has ended; returns its exit status."""
         while self.status is None:
-            self._look(self._longest())
+            self.look(self.longest())
             if self.status is None and not self.told["BUS"] and os.getppid() != self.engine:
                 self._lose_engine()
         return self.status
@@ -143,17 +136,19 @@ class Agent:
         """Follows orders until an order to stop comes, for at most so long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
-            self._look(min(left, watcher.LOOK_EVERY))
+            self.look(min(left, watcher.LOOK_EVERY))
 
-    def _longest(self) -> float:
+    def longest(self) -> float:
+        """Seconds until there is something to do."""
         if self._kill_at is None:
             return self.leftovers.longest_sleep(watcher.LOOK_EVERY)
         return max(0.01, min(watcher.LOOK_EVERY, self._kill_at - self.world.now()))
 
-    def _look(self, seconds: float) -> None:
+    def look(self, seconds: float) -> None:
+        """Handles what happens, and comes back after this time at the latest."""
         for event in self.world.events(seconds):
             if type(event) is Ended:
-                self._has_ended(event.rows[0][1])
+                self.have_ended(event.rows)
             elif type(event) is LeftEnded:
                 self.leftovers.have_ended(event.rows)
             elif type(event) is Signalled:
@@ -166,13 +161,14 @@ class Agent:
         if self.away and self.told.number("HANG"):
             self.voice.tell_growth(self.log)
 
-    def _has_ended(self, status: int) -> None:
+    def have_ended(self, rows: Iterable[tuple[str, int]]) -> None:
         """The trainer has ended; with 0 it lasts as long as what it has left."""
-        name = self.told.name
+        name, status = next(iter(rows))
         if status or self.stops or self.told.is_scheduler or not self.leftovers.hold([(name, self.log, self.trainer)]):
             self.status = status
 
-    def _is_over(self, _: str, status: int) -> None:
+    def is_over(self, _: str, status: int) -> None:
+        """The trainer has ended with all that it had left."""
         self.status = status
 
     def _signalled(self, number: int) -> None:
@@ -257,6 +253,9 @@ class Agent:
         if self.trainer and self.status is None:
             self.voice.tell_stack(self.trainer)
 
+    def leave(self) -> None:
+        """All is told of the trainer, and it was swept."""
+
     def sweep(self) -> None:
         """Kills what the trainer left, in its group and, by the marks in their environment, outside of it."""
         if self.trainer:
@@ -265,7 +264,7 @@ class Agent:
             proc.sweep(self.told.job, self.world.sleep, self.told.name.encode())
 
 
-def main(words: list[str]) -> int:
+def main(words: list[str], kind: Callable[[Told, str, bool], Agent] = Agent) -> int:
     """The exit code of the agent."""
     told = Told()
     beginning.enter(told)
@@ -273,7 +272,7 @@ def main(words: list[str]) -> int:
     path, log = beginning.open_log(told, away)
     if not told["SECRET"]:
         beginning.begin(told, words, log, lambda line, found: beginning.become(line, found, log))
-    agent = Agent(told, path, away)
+    agent = kind(told, path, away)
     agent.start(words, log)
     status = agent.attend()
     bus = bool(told["BUS"])
@@ -289,6 +288,7 @@ def main(words: list[str]) -> int:
     # the agent exits with the rank's code, so that the engine ends the job.
     if status and not bus and not told["KEEPS_GOING"]:
         agent.heed(agent.grace + 5)
+    agent.leave()
     agent.world.kill(agent.watcher)
     if not agent.world.await_end(agent.teller, TELL_WITHIN):
         agent.world.kill(agent.teller)

@@ -10,9 +10,10 @@ from binascii import crc32
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tools.rank.environment import Environment
+    from tools.supervise.world import World
 
 _MOST_FILES, _MOST_BYTES = 200, 1 << 20  # of a folder, and of a file
 _MOST_CONFIGS = 8
@@ -28,6 +29,14 @@ def text(words: Sequence[str], found: Environment) -> str:
     """
     pairs = [*_of_python(words[0]), *_of_program(words), *_of_environment(found)]
     return "\t".join(f"{_plain(name)}={_plain(value)}" for name, value in pairs)
+
+
+def told_beside(world: World, tell: Callable[..., object], rank: str, words: Sequence[str], found: Environment) -> int:
+    """The process that tells it: a folder that does not answer must not hold up the agent; 0: nobody tells it."""
+    try:
+        return world.fork(lambda: tell("has", rank, text(words, found)))
+    except OSError:
+        return 0
 
 
 def read(line: str) -> dict[str, str]:

@@ -29,6 +29,7 @@ The variables, besides those of the job:
   LAUNCH_HEALS       not empty: msrun has given the ranks to a program that kills them and starts them again
   LAUNCH_RESTART     of a restart, --restart_wait: the agent waits so long until the last attempt has left nothing
   LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
+  LAUNCH_IMPORT_ONCE  what the ranks of a host import once, for tools/forking/agent.py
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ _NAMES = (
         "HEALS",
         "RESTART",
         "KEEPS_GOING",
+        "IMPORT_ONCE",
         "LOG_ENDS",
     ),
 )

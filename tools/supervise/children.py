@@ -39,6 +39,7 @@ class Children:
         self.ends: list[tuple[str, int]] = []
         self.early: dict[int, int] | None = None  # while others start members for us: statuses of unknown children
         self.left_ends: list[tuple[str, int, int]] = []
+        self.adopts = False  # `adopt` has helped
         self.pythons: set[str] = set()  # members that were Python when they ended
         self._groups: dict[int, str] = {}  # process group -> the member that began it
         self._ranks: dict[str, None] = {}  # members that are ranks, in the order of their starts
@@ -71,7 +72,8 @@ class Children:
         except ImportError:
             return NO_CTYPES
         call = _ctypes.dlsym(_ctypes.dlopen(None, 0), "prctl")  # type: ignore[arg-type]
-        return REFUSED if _ctypes.call_function(call, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)) else ""
+        self.adopts = not _ctypes.call_function(call, (_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+        return "" if self.adopts else REFUSED
 
     def reap(self) -> None:
         """Takes the exit statuses of all that have ended; a container's first process inherits orphans, too."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tools.supervise.children import Process
 
     Take = Callable[[bytes], Iterable[Row]]
+    Get = Callable[[int, int], bytes]
 else:
     import _signal
 
@@ -44,7 +45,7 @@ class World:
         self._handled = handled
         self._reset = [number for number in _RESET if not ignored >> (number - 1) & 1]
         self.children = Children()
-        self._sources: dict[int, Take] = {}
+        self._sources: dict[int, tuple[Take, Get]] = {}
         self._poll = select.poll()
         self._wake: int | None = None
         self._signals: list[Signalled] = []  # that nobody has asked for yet
@@ -217,10 +218,13 @@ class World:
 
     # ---- what can be read ------------------------------------------------------------------------------------------
 
-    def watch(self, descriptor: int, take: Take) -> None:
-        """From now on, what can be read there goes to `take`, which returns events; b"" is the end."""
+    def watch(self, descriptor: int, take: Take, get: Get = os.read) -> None:
+        """From now on, what can be read there goes to `take`, which returns events; b"" is the end.
+
+        get: reads; raises BlockingIOError where nothing is there.
+        """
         os.set_blocking(descriptor, False)
-        self._sources[descriptor] = take
+        self._sources[descriptor] = take, get
         self._poll.register(descriptor, select.POLLIN)
         self.own(descriptor)
 
@@ -268,10 +272,10 @@ class World:
 
     def _read(self, descriptor: int) -> list[Row]:
         found: list[Row] = []
-        take = self._sources[descriptor]
+        take, get = self._sources[descriptor]
         for _ in range(64):  # others have a turn, too
             try:
-                block = os.read(descriptor, _BLOCK)
+                block = get(descriptor, _BLOCK)
             except BlockingIOError:
                 break
             except OSError:

@@ -28,7 +28,7 @@ def plan(**facts):
         "about": "the program x.py",
         "sizes": [4, 4],
         "engine": LocalFacts(),
-        "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults=""),
+        "request": SimpleNamespace(device_target="Ascend", per_rank_words=False, defaults="", engine="local"),
         "exports": {"RANK_SIZE": "8", "LOG_DIR": "/logs/a run"},
         **dict.fromkeys(("table", "resumed", "binding", "plogs", "rank_files", "imports", "hccl")),
         **dict.fromkeys(("restart", "scheduler"), []),
@@ -114,6 +114,11 @@ def test_what_is_imported_once_is_a_comment_because_a_shell_cannot_fork_python()
     )
     lines = list(dry_run.lines(run_of(plan(imports=imports))))
     assert "# --import_once: one process imports numpy mindspore, and the ranks are its forks" in lines
+    asked = plan(imports=imports)
+    asked.request.engine = "srun"
+    lines = list(dry_run.lines(run_of(asked)))
+    text = "# --import_once: on each host one process imports numpy mindspore, and the ranks there are its forks"
+    assert text in lines
 
 
 @pytest.mark.parametrize("scheduler", [[], ["schedule"]])

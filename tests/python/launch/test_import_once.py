@@ -87,7 +87,7 @@ def test_modules_of_the_user_come_first_and_alone_unless_auto_is_among_them():
         ({"import_once": "a-b"}, USAGE, "--import_once=a-b: is not the name of a module"),
         ({"import_once": "a,,b"}, USAGE, "--import_once=: is not the name of a module"),
         ({"import_once": "a\x1b[2J"}, USAGE, r"--import_once=a\x1b[2J: is not"),
-        ({"engine": "mpirun"}, USAGE, "mpirun starts the ranks"),
+        ({"engine": "msrun"}, USAGE, "msrun starts the ranks"),
         ({"device_target": "Ascend"}, REFUSED, "nobody has tried it with NPUs"),
         ({"device_target": "GPU", "script_devices": ""}, REFUSED, "nobody has tried it with GPUs"),
     ],
@@ -132,13 +132,16 @@ def test_another_interpreter_is_not_started_as_the_parent(tmp_path):
     assert imports is None and "python3 is not this launcher's Python" in remarks[0]
 
 
-def test_ranks_with_different_numbers_of_cores_have_no_parent():
+def test_ranks_with_different_numbers_of_cores_or_nodes_of_memory_have_no_parent():
     class Binding:
         cores = {0: [0], 1: [1, 2]}
+        memory = {0: [0], 1: [0]}
 
     assert "different numbers of cores" in chosen("numpy", job(), Binding())[1][0]
     Binding.cores[0] = [0, 3]
     assert chosen("numpy", job(), Binding())[0]
+    Binding.memory[1] = [1]
+    assert "different NUMA nodes" in chosen("numpy", job(), Binding())[1][0]
 
 
 # ---- variables that are read at the import ---------------------------------------------------------------------------
@@ -175,8 +178,21 @@ def test_a_module_that_reads_none_does_not_forbid_any():
         ([{b"GLOG_log_dir": b"a/0"}, {b"GLOG_log_dir": b"a/1"}], "GLOG_log_dir"),
         ([{b"GLOG_log_dir": b"a"}, {b"GLOG_log_dir": b"a"}], ""),
         ([{b"OMP_NUM_THREADS": b"2"}, {}], "OMP_NUM_THREADS"),
+        ([{b"OMPI_COMM_WORLD_RANK": b"0"}, {b"OMPI_COMM_WORLD_RANK": b"1"}], ""),
         ([{b"PYTHONHASHSEED": b"2"}, {b"PYTHONHASHSEED": b"1"}], "PYTHONHASHSEED"),
     ],
 )
 def test_such_a_variable_that_differs_from_rank_to_rank_is_named(own, name):
     assert frozen.differing(own, frozen.beginnings(["mindspore"])) == name
+
+
+@pytest.mark.parametrize("where, name", [("0", "GLOG_logtostderr=0"), ("1", ""), ("", "")])
+def test_a_log_that_mindspore_names_by_the_rank_at_its_import_is_found(where, name):
+    assert frozen.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy", "mindspore.nn"]) == name
+    assert frozen.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy"]) == ""
+
+
+def test_agents_read_what_the_launcher_has_written():
+    imports = Imports(modules=[("numpy", False), ("mindspore.nn", True)], program="a\n b.py", forced=True)
+    assert import_once.read(imports.word()) == imports
+    assert import_once.read(imports.replace(program="", forced=False).word()).program == ""

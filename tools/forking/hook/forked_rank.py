@@ -9,6 +9,7 @@ import sys
 CANNOT_START = 78
 END_OF_LOG = 1 << 16  # bytes of what the imports have printed that a rank's log gets
 LIBRARIES = ("mindspore", "numpy")  # they know what they set
+TAKER = ("mindspore.communication.management", "_set_rank_from_mpi")  # reads the numbers of Open MPI at the import
 
 
 def write(descriptor: int, text: bytes) -> None:
@@ -78,6 +79,20 @@ def take_seeds() -> None:
         sys.modules["multiprocessing.process"].current_process().authkey = os.urandom(32)
 
 
+def by_taker(frame: object) -> bool:
+    """Whether that function reads a variable, below os and the classes of mappings."""
+    while frame and frame.f_globals.get("__name__") in ("os", "_collections_abc", "collections.abc"):  # type: ignore[attr-defined]
+        frame = frame.f_back  # type: ignore[attr-defined]
+    return bool(frame) and (frame.f_globals.get("__name__"), frame.f_code.co_name) == TAKER  # type: ignore[attr-defined]
+
+
+def take_numbers() -> None:
+    """What MindSpore does at its import with the rank's numbers of Open MPI, which the parent did not have."""
+    module, name = TAKER
+    if module in sys.modules:
+        getattr(sys.modules[module], name, lambda: None)()
+
+
 def take_device(fault: str) -> None:
     """MindSpore reads DEVICE_ID at its import, so it gets the rank's now.
 
@@ -124,6 +139,7 @@ def become(rank: dict, orders: dict, memory: Memory, gate: int) -> None:  # type
         b"".join(b"%s=%s\0" % (n, os.environb[n]) for n in (b"PYTHONPATH", *rank["own"]) if n in os.environb),
     )
     take_seeds()
+    take_numbers()
     take_device(orders["no_device"])
     if orders["frozen"]:
         tell_late(orders["late"], tuple(orders["frozen"]))

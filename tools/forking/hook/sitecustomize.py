@@ -2,8 +2,8 @@
 
 The parent is started with the command of a rank and with this folder first in PYTHONPATH.  So when it has imported and
 forked, Python goes on in each fork as in any start, and the program cannot tell.  For the same reason this file imports
-nothing but what Python has loaded, and leaves nothing behind.  tools/forking/parent.py is its other end, and has the
-form of the orders and of the lines that it gets.
+nothing but what Python has loaded, and leaves nothing behind.  tools/forking/importing.py is its other end, and
+has the form of the orders and of the lines that it gets.
 """
 
 import marshal
@@ -23,9 +23,10 @@ LONGEST = 300  # characters of the reason why the ranks cannot be forks
 class Reads(dict):  # type: ignore[type-arg]
     """The environment while modules are imported: it notes who asks for a variable that each rank has for itself."""
 
-    def __init__(self, found: "dict[bytes, bytes]", own: "frozenset[bytes]") -> None:
+    def __init__(self, found: "dict[bytes, bytes]", own: "frozenset[bytes]", anew: "frozenset[bytes]") -> None:
+        """own: the names of those variables; anew: those of which forked_rank.py tells MindSpore the rank's own."""
         super().__init__(found)
-        self.own = own
+        self.own, self.anew = own, anew
         self.read: list[bytes] = []
 
     def __getitem__(self, name: bytes) -> bytes:
@@ -42,7 +43,7 @@ class Reads(dict):  # type: ignore[type-arg]
         return super().get(name, default)
 
     def note(self, name: object) -> None:
-        if name in self.own:
+        if name in self.own and not (name in self.anew and forked_rank.by_taker(sys._getframe(2))):
             self.read.append(name)
 
 
@@ -150,7 +151,9 @@ def shared(module: str, before: "dict[tuple[str, int, int], str]", environment: 
 def import_all(orders: dict, tells: int) -> str:  # type: ignore[type-arg]
     """Imports the modules, and tells each before; returns why the ranks cannot be forks, or ""."""
     environment = Reads(
-        os.environ.__dict__["_data"], frozenset(name for rank in orders["ranks"] for name in rank["own"])
+        os.environ.__dict__["_data"],
+        frozenset(name for rank in orders["ranks"] for name in rank["own"]),
+        frozenset(orders["anew"]),
     )
     before = descriptors()
     set_environment(environment)

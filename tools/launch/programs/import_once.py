@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tools.launch.request import Request
 
 AUTO, FORCE = "auto", "force"  # in place of a module
+FORKING = ("local", "mpirun", "srun")  # engines with a process of ours on each host
 SAFE = ("numpy", "mindspore")  # known to be safe, in the order of their import
 HOOK = project.path("tools", "forking", "hook")  # first in the parent's PYTHONPATH
 _HIDES = "EIS"  # options with which Python does not look there for sitecustomize
@@ -53,6 +54,18 @@ class Imports(Record):
         """Of the modules."""
         return [name for name, _ in self.modules]
 
+    def word(self) -> str:
+        """For agents, see `read`."""
+        names = (name if needed else f"?{name}" for name, needed in self.modules)
+        return "\n".join([FORCE if self.forced else AUTO, " ".join(names), self.program])
+
+
+def read(word: str) -> Imports:
+    """What `Imports.word` has written."""
+    forced, names, program = word.split("\n", 2)
+    modules = [(name.lstrip("?"), not name.startswith("?")) for name in names.split()]
+    return Imports(modules=modules, program=program, forced=forced == FORCE)
+
 
 def check(request: Request) -> None:
     """Raises Refusal for what this command line cannot mean."""
@@ -65,7 +78,7 @@ def check(request: Request) -> None:
             name=one_line(wrong[0]),
         )
         raise Refusal(USAGE, text)
-    if request.engine != "local":
+    if request.engine not in FORKING:
         text = tr(
             "--import_once: {engine} starts the ranks, and each imports for itself; leave the option out",
             engine=request.engine,
@@ -130,8 +143,20 @@ def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
     if ":" in HOOK:
         return tr("the path of this project has a colon, which PYTHONPATH cannot have")
     if binding and len({len(list(cores)) for cores in binding.cores.values()}) > 1:
-        return tr("the ranks are bound to different numbers of cores, and libraries size their threads at the import")
+        return other_cores()
+    if binding and len({tuple(nodes) for nodes in binding.memory.values()}) > 1:
+        return other_memory()
     return ""
+
+
+def other_cores() -> str:
+    """A reason."""
+    return tr("the ranks are bound to different numbers of cores, and libraries size their threads at the import")
+
+
+def other_memory() -> str:
+    """A reason."""
+    return tr("the memory of the ranks is on different NUMA nodes")
 
 
 def _is_our_python(program: str) -> bool:
