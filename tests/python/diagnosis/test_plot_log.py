@@ -9,6 +9,7 @@ import pytest
 from tools import plot_log
 from tools.pages import example_run
 from tools.progress import lines, series
+from tools.progress.figures import sparkline
 from tools.run_page import curves, outliers, picture, reading, table
 from tools.run_page.reading import Curve
 
@@ -93,7 +94,7 @@ def test_lines_of_mindspore_and_mindocr_are_understood(line, step, columns):
 
 
 def spark(values, width=24):
-    return table.sparkline(table.course(list(range(len(values))), values, width))
+    return sparkline(table.course(list(range(len(values))), values, width))
 
 
 def test_what_is_no_number_is_seen_in_the_sparkline():
@@ -106,7 +107,7 @@ def test_what_is_no_number_is_seen_in_the_sparkline():
 
 def test_the_sparkline_is_by_steps_and_has_a_blank_where_a_log_was_not_read():
     steps = [*range(100), *range(700, 800)]
-    assert table.sparkline(table.course(steps, [float(step) for step in steps], 8)) == "▁      █"
+    assert sparkline(table.course(steps, [float(step) for step in steps], 8)) == "▁      █"
 
 
 # ---- of many ranks, restarts and large logs --------------------------------------------------------------------------
