@@ -52,9 +52,9 @@ def bar(share: float | None, width: int) -> str:
     return "█" * full + "░" * (width - full)
 
 
-def curve(values: Sequence[float], width: int) -> str:
+def curve(values: Iterable[float], width: int) -> str:
     """The newest values as a small curve; gaps where they are not finite."""
-    there = [value if math.isfinite(value) else None for value in values[-max(0, width) :]]
+    there = [value if math.isfinite(value) else None for value in list(values)[-max(0, width) :]]
     return "" if there.count(None) == len(there) else sparkline(there)
 
 

@@ -2,13 +2,14 @@
 
 import json
 import os
+from collections import deque
 
 import json_pages
 import pytest
 
 from tools import plot_log
 from tools.pages import example_run
-from tools.progress import lines, series
+from tools.progress import figures, lines, series
 from tools.progress.figures import sparkline
 from tools.run_page import curves, outliers, picture, reading, table
 from tools.run_page.reading import Curve
@@ -95,6 +96,11 @@ def test_lines_of_mindspore_and_mindocr_are_understood(line, step, columns):
 
 def spark(values, width=24):
     return sparkline(table.course(list(range(len(values))), values, width))
+
+
+def test_the_small_curve_of_the_live_screen_has_the_newest_values():
+    assert figures.curve(deque([9.0, 3.0, float("nan"), 1.0], 4), 3) == "█ ▁"
+    assert figures.curve([float("nan")], 3) == figures.curve([], 3) == ""
 
 
 def test_what_is_no_number_is_seen_in_the_sparkline():
