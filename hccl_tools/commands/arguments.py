@@ -38,9 +38,7 @@ def add_output(parser: Parser, default: str) -> None:
 def parse_with_output(parser: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
     """The options of a command that has those of `add_output`; ends the command if they contradict each other."""
     options = parser.parse_args(argv)
-    for name, value in vars(options).items():
-        if value == "":
-            parser.error(tr("--{name} is empty", name=name))
+    parser.refuse_empty(options)
     if options.output == given.STDIN:  # of an output it is stdout, as elsewhere
         options.output, options.stdout = None, True
     if options.stdout and options.output:

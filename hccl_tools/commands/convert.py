@@ -60,9 +60,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("output", tr(", which must not exist; its path is printed"))
     parser.option("force")
     options = parser.parse_args(argv)
-    for name, value in vars(options).items():
-        if value == "":
-            parser.error(tr("--{name} is empty", name=name))
+    parser.refuse_empty(options)
     if options.layer is not None and whole_number(options.layer, 0, _MOST_LAYER) is None:
         parser.error(tr("--layer {text} is not a number from 0 to {most}", text=options.layer, most=_MOST_LAYER))
     return options

@@ -139,6 +139,12 @@ class Parser(argparse.ArgumentParser):
             self.error(tr("the following arguments are required: %s") % names)
         return rest
 
+    def refuse_empty(self, options: argparse.Namespace) -> None:
+        """Ends the command if an option, or an argument, has an empty value."""
+        for name, value in vars(options).items():
+            if value == "":
+                self.error(tr("--{name} is empty", name=name))
+
     def format_usage(self) -> str:
         """argparse's, in which what is needed has no brackets."""
         with self._needing():

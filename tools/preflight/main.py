@@ -63,20 +63,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(argv)
     if options.hostfile and options.hosts:
         parser.error(tr("--hostfile and -H both name the hosts; leave out one of them"))
-    for name in (
-        "hostfile",
-        "hosts",
-        "train_script",
-        "config",
-        "data",
-        "devices",
-        "log_dir",
-        "hccn_conf",
-        "output",
-        "table",
-    ):
-        if getattr(options, name) == "":
-            parser.error(tr("--{name} is empty", name=name))
+    parser.refuse_empty(options)
     return options
 
 

@@ -52,15 +52,19 @@ def bar(share: float | None, width: int) -> str:
     return "█" * full + "░" * (width - full)
 
 
-def curve(values: Sequence[float], width: int) -> str:
-    """The values as a small curve; gaps where they are not finite."""
-    values = list(values)[-max(0, width) :]
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return ""
-    low, high = min(finite), max(finite)
-    half = high / 2 - low / 2 or 1.0  # the whole difference may be more than a float can be
-    last = len(_BARS) - 1
-    return "".join(
-        _BARS[round((value / 2 - low / 2) / half * last)] if math.isfinite(value) else " " for value in values
-    )
+def curve(values: Iterable[float], width: int) -> str:
+    """The newest values as a small curve; gaps where they are not finite."""
+    there = [value if math.isfinite(value) else None for value in list(values)[-max(0, width) :]]
+    return "" if there.count(None) == len(there) else sparkline(there)
+
+
+def sparkline(values: Sequence[float | None]) -> str:
+    """The values as bars from the least to the largest; x for what is not a number, and a blank for None."""
+    finite = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = min(finite, default=0), max(finite, default=0)
+    half = high / 2 - low / 2 or 1  # the whole difference may be more than a float can be
+    return "".join(" " if value is None else _level((value / 2 - low / 2) / half) for value in values)
+
+
+def _level(height: float) -> str:
+    return _BARS[round(height * (len(_BARS) - 1))] if math.isfinite(height) else "x"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from statistics import median
 
 from hccl_tools.common.language import tr
+from tools.progress.figures import sparkline
 from tools.run_page import charts, curves, outliers
 from tools.run_page.reading import Curve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 16  # of more ranks the others share a line
 _MOST_MARKED = 24
 _LEAST_OTHERS = 3  # of fewer there is no middle
-_BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 24  # characters of a sparkline
 
 
@@ -96,15 +95,3 @@ def course(steps: list[int], values: list[float], width: int = WIDTH) -> list[fl
         sums[part] += value
         counts[part] += 1
     return [total / number if number else None for total, number in zip(sums, counts)]
-
-
-def sparkline(values: Sequence[float | None]) -> str:
-    """The values as bars from the least to the largest; x for what is not a number, and a blank for None."""
-    finite = [value for value in values if value is not None and math.isfinite(value)]
-    low, high = min(finite, default=0), max(finite, default=0)
-    half = high / 2 - low / 2 or 1  # the whole difference may be more than a float can be
-    return "".join(" " if value is None else _bar((value / 2 - low / 2) / half) for value in values)
-
-
-def _bar(height: float) -> str:
-    return _BARS[round(height * (len(_BARS) - 1))] if math.isfinite(height) else "x"

@@ -2,13 +2,15 @@
 
 import json
 import os
+from collections import deque
 
 import json_pages
 import pytest
 
 from tools import plot_log
 from tools.pages import example_run
-from tools.progress import lines, series
+from tools.progress import figures, lines, series
+from tools.progress.figures import sparkline
 from tools.run_page import curves, outliers, picture, reading, table
 from tools.run_page.reading import Curve
 
@@ -93,7 +95,12 @@ def test_lines_of_mindspore_and_mindocr_are_understood(line, step, columns):
 
 
 def spark(values, width=24):
-    return table.sparkline(table.course(list(range(len(values))), values, width))
+    return sparkline(table.course(list(range(len(values))), values, width))
+
+
+def test_the_small_curve_of_the_live_screen_has_the_newest_values():
+    assert figures.curve(deque([9.0, 3.0, float("nan"), 1.0], 4), 3) == "█ ▁"
+    assert figures.curve([float("nan")], 3) == figures.curve([], 3) == ""
 
 
 def test_what_is_no_number_is_seen_in_the_sparkline():
@@ -106,7 +113,7 @@ def test_what_is_no_number_is_seen_in_the_sparkline():
 
 def test_the_sparkline_is_by_steps_and_has_a_blank_where_a_log_was_not_read():
     steps = [*range(100), *range(700, 800)]
-    assert table.sparkline(table.course(steps, [float(step) for step in steps], 8)) == "▁      █"
+    assert sparkline(table.course(steps, [float(step) for step in steps], 8)) == "▁      █"
 
 
 # ---- of many ranks, restarts and large logs --------------------------------------------------------------------------
