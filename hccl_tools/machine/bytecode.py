@@ -79,7 +79,7 @@ def _compiled(source: str, environment: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _state(source: str, cache: str, compiled: str) -> str:
-    """What there is in place of a compiled file of this source; empty: it is good."""
+    """What is in the place of a good compiled file of this source; empty: that file."""
     try:
         with open(compiled, "rb") as file:
             return "" if _fits(file.read(_HEAD), source) else STALE
