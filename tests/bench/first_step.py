@@ -22,7 +22,7 @@ PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__fil
 TRAINER = os.path.join(PROJECT, "tests", "bench", "first_step_trainer.py")
 SIZES = tuple(map(int, os.environ.get("BENCH_RANKS", "1 2 4 8").split()))
 RUNS = int(os.environ.get("BENCH_RUNS", "3"))
-WITHIN = 600  # seconds
+_OF_PYTHON = f"/lib/python{sys.version_info[0]}"  # in the paths of its modules, and of packages
 COLUMNS = ["ranks", "first step", "init()", "processor", "memory", "files opened", "in vain", "looked up", "read"]
 INTERVALS = ("MS_RETRY_INTERVAL_LOWER=3", "MS_RETRY_INTERVAL_UPPER=5")  # MindSpore's own
 
@@ -76,7 +76,7 @@ def calls(words, folder):
     if opened.why_not():
         return None
     try:
-        run(words, folder, opened.before(out))
+        run(words, folder, opened.before(out, _OF_PYTHON))
     except RuntimeError:  # MindSpore may crash under strace
         return None
     return opened.read(out)
@@ -110,9 +110,9 @@ def tables():
     note = (
         f"Medians of {RUNS} runs in turns, at a load of {os.getloadavg()[1]:.1f}. First step: from the command to the"
         " end of the step of the last rank, with MindSpore's scheduler. init(): of the rank that takes longest."
-        " Processor and files: of the whole command. Memory: of the ranks, after that step; what they share is counted"
-        " once. Files: one run under strace. In vain: there is no such file. Looked up: stat(2) and its like. Read:"
-        " without libraries, which are mapped."
+        " Processor: of the whole command. Memory: of the ranks, after that step; what they share is counted once."
+        " Files: of Python and its packages, by the whole command, in one run under strace. In vain: there is no such"
+        " file. Looked up: stat(2) and its like. Read: without libraries, which are mapped."
     )
     yield figures.Table("To the first step", COLUMNS, rows, note)
 

@@ -25,7 +25,7 @@ import lab_hosts
 import opened
 
 HOSTS = (64,)
-RANKS = (4,)  # of a host
+RANKS = (2,)  # of a host
 MODULES, FOLDERS = 1204, 150  # those of `import mindspore` of MindSpore 2.10
 AT_ONCE = 8  # hosts; more do not fit into the memory of a small machine
 SECONDS = 600  # of one host
@@ -99,8 +99,10 @@ class World:
         """The launch on a host."""
         is_compiled, words = WAYS[name]
         tree = str(self.folder / f"compiled_{is_compiled}")
+        out = self.folder / f"out_{host}"
+        out.mkdir(exist_ok=True)
         stub = lab_hosts.ROOT / "tests" / "fixtures" / "stub_mindspore"  # of MindSpore's scheduler, too
-        own = {"PYTHON": f"{tree}/bin/python", "PYTHONPATH": str(stub), "STUB_OUT": str(self.folder)}
+        own = {"PYTHON": f"{tree}/bin/python", "PYTHONPATH": str(stub), "STUB_OUT": str(out)}
         script = ["bash", str(lab_hosts.ROOT / "scripts" / "launch.sh"), "--device_target", "CPU", "-n", str(ranks)]
         options = ["--console", "none", "--no_watch", "--log_dir", str(self.folder / f"logs_{host}"), *words]
         counting = opened.before(str(self.folder / f"calls_{host}"), tree)

@@ -61,7 +61,7 @@ def exports(
         defaults.update(OMP_NUM_THREADS=str(max(1, cores // max(1, ranks))), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
         if not alone:
             # A rank hears from the scheduler that all have come when it sends its next heartbeat, each so many seconds.
-            # They are whole seconds: MindSpore never pauses with less than 1.  Its own 3 to 5 are for thousands of ranks.
+            # MindSpore takes whole ones, and never pauses with less than 1; its own 3 to 5 are for thousands of ranks.
             defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
 
