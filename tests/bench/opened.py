@@ -14,14 +14,21 @@ _OPEN = "open openat openat2"
 _LOOK = "stat lstat newfstatat statx access faccessat faccessat2 readlink readlinkat"
 _READ = "read pread64"
 # The log goes to awk, because a launch of 8 ranks has 100,000 of these calls.  A call that another process interrupts
-# has its path in the first of its two lines.
+# has two lines: the path is in the first one, the result in the second.
 _COUNT = r"""
+function ended() {
+  if (kind == "open" && /= -1 ENOENT/) number["none"]++
+  if (kind == "read" && $(NF - 1) == "=" && $NF ~ /^[0-9]+$/) bytes += $NF
+}
+$2 == "<..." {
+  if ($1 in waiting) { kind = waiting[$1]; delete waiting[$1]; ended() }
+  next
+}
 index($0, below) {
   call = $2; sub(/\(.*/, "", call)
   kind = kinds[call]
   number[kind]++
-  if (kind == "open" && /= -1 ENOENT/) number["none"]++
-  if (kind == "read" && $(NF - 1) == "=" && $NF ~ /^[0-9]+$/) bytes += $NF
+  if (/<unfinished \.\.\.>$/) waiting[$1] = kind; else ended()
 }
 BEGIN {
   split(opens, names, " "); for (each in names) kinds[names[each]] = "open"
