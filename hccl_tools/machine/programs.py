@@ -94,7 +94,10 @@ def _start(command: Sequence[str]) -> Process | OSError:
 
 
 # Where a Python finds what is installed.
-_OF_PYTHON = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONDONTWRITEBYTECODE")
+_OF_PYTHON = (
+    *("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE"),
+    *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX"),
+)
 
 
 def environment() -> dict[str, str]:

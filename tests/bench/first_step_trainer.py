@@ -1,7 +1,7 @@
 """A trainer that takes one step: tests/bench/first_step.py starts it, and reads what each rank writes.
 
-Each rank writes the time of its first step, and its share of the memory then, to BENCH_OUT/rank_N.  All ranks leave
-together, so that each sees the memory that all of them have.
+Each rank writes the time of its first step, its loss, and its seconds in init() to BENCH_OUT/rank_N, and its share of
+the memory then beside it.  All ranks leave together, so that each sees the memory that all of them have.
 """
 
 import os
@@ -26,9 +26,10 @@ def main():
     """One step, in parallel if there are several ranks."""
     ranks, rank, folder = int(sys.argv[1]), 0, os.environ["BENCH_OUT"]
     ms.set_device("CPU")
+    begun, seconds = time.monotonic(), 0.0
     if ranks > 1:
         init()
-        rank = get_rank()
+        seconds, rank = time.monotonic() - begun, get_rank()
         ms.set_auto_parallel_context(parallel_mode="data_parallel", gradients_mean=True)
     network = nn.WithLossCell(nn.Dense(8, 2), nn.MSELoss())
     step = nn.TrainOneStepCell(network, nn.SGD(network.trainable_params(), 0.1)).set_train()
@@ -36,7 +37,7 @@ def main():
     loss = float(step(*data).asnumpy())
     stepped, name = time.time(), os.path.join(folder, f"rank_{rank}")
     with open(name + ".part", "w", encoding="ascii") as file:
-        file.write(f"{stepped} {loss}")
+        file.write(f"{stepped} {loss} {seconds}")
     os.rename(name + ".part", name)
     end = time.monotonic() + WAIT
     while sum("." not in each for each in os.listdir(folder)) < ranks and time.monotonic() < end:

@@ -12,7 +12,7 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.machine import interpreter
 from hccl_tools.machine.programs import Ended
-from tools.doctor import answer, files
+from tools.doctor import answer, compiled, files
 from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Line
 from tools.doctor.section import Facts, Options
 
@@ -36,6 +36,7 @@ def lines(facts: Facts) -> list[Line]:
         _memory(),
         Line("bash", OK, facts.options.shell),
         Line("Python", OK, f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"),
+        compiled.line(),
         _packages(),
     ]
 

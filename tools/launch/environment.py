@@ -60,8 +60,8 @@ def exports(
         # ONEDNN: see tools/train.py; here it is for other trainers too.
         defaults.update(OMP_NUM_THREADS=str(max(1, cores // max(1, ranks))), GLOG_v="3", ONEDNN_MAX_CPU_ISA="AVX2")
         if not alone:
-            # A rank that asked the scheduler too early asks again after so many seconds; MindSpore's 3 to 5 are for
-            # thousands of ranks.
+            # A rank hears from the scheduler that all have come when it sends its next heartbeat, each so many seconds.
+            # MindSpore takes whole ones, and never pauses with less than 1; its own 3 to 5 are for thousands of ranks.
             defaults.update(MS_RETRY_INTERVAL_LOWER="1", MS_RETRY_INTERVAL_UPPER="1")
     return {**found, **{name: value for name, value in defaults.items() if name not in os.environ}}
 

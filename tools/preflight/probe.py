@@ -18,7 +18,20 @@ import functools
 from hccl_tools.hosts import answering
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
-from tools.preflight.facts import clock, disk, environment, files, gpus, limits, network, npus, software, system, table
+from tools.preflight.facts import (
+    bytecode,
+    clock,
+    disk,
+    environment,
+    files,
+    gpus,
+    limits,
+    network,
+    npus,
+    software,
+    system,
+    table,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,6 +47,7 @@ SECONDS = 40  # for all of it, with the start of Python on a busy host
 # {collector: (its function, its limit)}; catalog/rows.py says what it means if one gives up.
 COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]] = {
     "software": (software.collect, QUICK),
+    "bytecode": (bytecode.collect, QUICK),
     "system": (system.collect, QUICK),
     "limits": (limits.collect, QUICK),
     "clock": (clock.collect, QUICK),

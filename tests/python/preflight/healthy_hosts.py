@@ -11,6 +11,7 @@ HEALTHY = {
     "firmware": "7.7.0",
     "package:numpy": "1.26.4",
     "package:yaml": "PyYAML 6.0.3",
+    "uncompiled": (),
     "kernel": "5.10.0-60",
     "machine": "aarch64",
     "os": "openEuler 22.03",

@@ -19,6 +19,7 @@ DIFFERENT = {
     "cann": ("8.3.RC1", BLOCKS),
     "python": ("3.11.8", BLOCKS),
     "package:numpy": ("2.0.0", SURPRISES),
+    "uncompiled": (("numpy (/opt/numpy)",), SLOWS),
     "driver": ("24.1.0", SURPRISES),
     "firmware": (None, SURPRISES),
     "glibc": ("2.34", SURPRISES),

@@ -1,6 +1,7 @@
 """What a host says of itself: with simulated NPUs, with files of a test, and with secrets in its environment."""
 
 import os
+import py_compile
 import socket
 
 import pytest
@@ -10,6 +11,7 @@ from hccl_tools.machine import host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
 from tools.preflight.facts import (
+    bytecode,
     clock,
     disk,
     distributions,
@@ -212,6 +214,20 @@ def test_packages_have_the_version_of_their_distribution(tmp_path):
     assert found["package:yaml"].startswith("PyYAML ")
     assert found["package:no_such_module"] is None and found["package:../x"] is None
     assert found["package:tools"] == software.WITHOUT_VERSION
+
+
+def test_packages_that_every_start_compiles_are_named_with_their_folders(tmp_path, monkeypatch):
+    for name in ("compiled", "sources"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("")
+    py_compile.compile(f"{tmp_path}/compiled/__init__.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(bytecode, "MODULES", ("compiled",))
+    question = asked(tmp_path, modules=["sources", "no_such_module", "../sources"])
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert bytecode.collect(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
+    assert bytecode.collect(question) == {"uncompiled": []}  # the next start writes them
 
 
 def test_cann_is_that_of_the_folder_that_the_launch_names(tmp_path):

@@ -18,6 +18,7 @@ _KEYS = frozenset(row.key for row in ROWS)
 # {collector: (the level if it gives up, what could not be looked at)}
 COLLECTORS = {
     "software": (SURPRISES, marked("versions")),
+    "bytecode": (SURPRISES, marked("compiled files (.pyc)")),
     "system": (SURPRISES, marked("memory and processors")),
     "limits": (SURPRISES, marked("limits")),
     "clock": (SURPRISES, marked("the clock")),

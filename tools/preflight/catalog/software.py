@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
-from tools.preflight.catalog.row import Equal, Row
-from tools.preflight.difference import BLOCKS, SURPRISES
+from tools.preflight.catalog.row import Equal, Nothing, Row
+from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 _SAME_VERSION = marked("install the same version on all hosts")
 
@@ -44,6 +44,14 @@ SOFTWARE = (
         text=marked("{name} {value}"),
         without=marked("no {name}"),
         remedy=marked("the program imports it: install the same version on all hosts"),
+    ),
+    Row(
+        key="uncompiled",
+        collector="bytecode",
+        rule=Nothing(),
+        level=SLOWS,
+        text=marked("each rank compiles at each start: {value}"),
+        remedy=marked("there, as the owner: python -m compileall -qq FOLDER; and leave PYTHONDONTWRITEBYTECODE unset"),
     ),
     Row(
         key="driver",
