@@ -11,7 +11,7 @@ import sys
 
 import polib
 import pytest
-from suite.each import each, none
+from suite.cases import for_each, none
 
 from tools.logs import known_failures
 from tools.pages import messages
@@ -46,7 +46,7 @@ def lacks(call):
     return bool(names) and None not in names and names != wanted
 
 
-@each("path", OURS)
+@for_each("path", OURS)
 def test_a_call_has_the_values_of_its_message(path):
     none(f"line {call.lineno}: {call.args[0].value}" for call in calls_of_tr(path) if lacks(call))
 
@@ -91,7 +91,7 @@ def words_of(node):
             yield from words_of(child)
 
 
-@each("path", OURS)
+@for_each("path", OURS)
 def test_no_message_is_left_out(path):
     """A text of three words or more for a function that says it, or in what is raised, goes through tr."""
     left = []
