@@ -311,8 +311,8 @@ def output_versions():
     return {one["version"], super_pod_of_host.add(one, pod)["version"], host_950.table([0], described)[0]["version"]}
 
 
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("column", COMMANDS)
+@for_each("name", ROWS)
+@for_each("column", COMMANDS)
 def test_the_page_says_what_each_command_does_with_each_format(works, name, column):
     said = rows("docs/rank_tables.md")[name][COMMANDS.index(column)]
     assert works(column, name) == (said != "no"), said
