@@ -12,7 +12,6 @@ from suite.cases import for_each, none
 
 from hccl_tools.commands import validate
 from hccl_tools.common import language
-from tools import train
 from tools.logs import known_failures
 from tools.pages import messages
 
@@ -155,6 +154,8 @@ def in_chinese(in_process, monkeypatch):
     ],
 )
 def test_the_trainer_refuses_in_chinese(in_chinese, arguments, said):
+    from tools import train  # not by each worker that only lists the tests
+
     assert said in in_chinese(train.main, "--config", *arguments)
 
 
