@@ -100,7 +100,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    """Nine thousand tests stay until the end, so Python's collector need not look at them."""
+    """Thousands of tests stay until the end, so Python's collector need not look at them."""
     gc.freeze()
 
 

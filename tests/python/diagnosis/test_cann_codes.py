@@ -6,7 +6,7 @@ texts those of its runtime (errcode_manage.cc) and of torch_npu (NPUErrorCodes.h
 
 import pytest
 from known import ENTRIES
-from suite.each import each, none
+from suite.cases import for_each, none
 
 from tools.diagnosis import job_logs
 from tools.logs import known_failures
@@ -84,7 +84,7 @@ def said(tmp_path):
     return explain
 
 
-@each("number", OF_NUMBER)
+@for_each("number", OF_NUMBER)
 def test_a_number_is_known_in_every_wrapping(number):
     lines, of_line = [], []
     for wrapping in WRAPPINGS:
@@ -95,7 +95,7 @@ def test_a_number_is_known_in_every_wrapping(number):
     none(set(WRAPPINGS) - {of_line[row] for rows in taken for row in rows}, "these do not lead to its rule")
 
 
-@each(
+@for_each(
     "text, code",
     [
         # --- the special before the general, in one message

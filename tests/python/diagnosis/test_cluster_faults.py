@@ -4,7 +4,7 @@ from pathlib import Path
 
 import yaml
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import job_logs
 
@@ -17,7 +17,7 @@ def codes_of(tmp_path, text):
     return [fault.entry.code for fault in job_logs.of_paths([str(log)], ENTRIES).faults]
 
 
-@each("name", LOGS)
+@for_each("name", LOGS)
 def test_the_cause_comes_first_and_nothing_else_is_told(name, tmp_path):
     case = LOGS[name]
     first = case["first"] if isinstance(case["first"], list) else [case["first"]]
@@ -26,7 +26,7 @@ def test_the_cause_comes_first_and_nothing_else_is_told(name, tmp_path):
     assert sorted(codes[1:]) == sorted(set(case.get("also", [])) - set(codes[:1])), codes
 
 
-@each("name", [name for name in LOGS if LOGS[name]["first"]])
+@for_each("name", [name for name in LOGS if LOGS[name]["first"]])
 def test_times_before_the_lines_change_nothing(name, tmp_path):
     """As "kubectl logs --timestamps" and "mpirun --timestamp-output" have them."""
     plain = codes_of(tmp_path, LOGS[name]["log"])

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import job_logs
 
@@ -18,7 +18,7 @@ def test_there_are_many_and_they_are_small():
     assert sum(os.path.getsize(FOLDER / name) for name in FILES) < 150_000
 
 
-@each("name", [*JOBS, *FILES])
+@for_each("name", [*JOBS, *FILES])
 def test_a_healthy_job_has_neither_cause_nor_root(name):
     explained = job_logs.of_paths([str(FOLDER / name)], ENTRIES)
     assert explained.reading.findings

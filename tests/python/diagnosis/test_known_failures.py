@@ -9,7 +9,7 @@ from pathlib import Path
 import documents
 import pytest
 from known import COMPLAINTS, ENTRIES, of_launches
-from suite.each import each, none
+from suite.cases import for_each, none
 
 from tools.logs import known_failures
 from tools.pages import known_failures_page
@@ -44,7 +44,7 @@ def takers(entry, target, kind):
     return found
 
 
-@each("entry", [entry for entry in ENTRIES if entry.samples], ids=lambda entry: entry.code)
+@for_each("entry", [entry for entry in ENTRIES if entry.samples], ids=lambda entry: entry.code)
 def test_a_sample_is_taken_by_its_own_entry(entry):
     for target, kind in itertools.product(targets_of(entry), entry.logs):
         found = takers(entry, target, kind)
@@ -108,7 +108,7 @@ def test_a_remedy_is_for_the_device_target_of_the_launch(target, line, codes):
     assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, [line], target)] == codes
 
 
-@each("entry", ENTRIES, ids=lambda entry: entry.code)
+@for_each("entry", ENTRIES, ids=lambda entry: entry.code)
 def test_an_entry_is_complete(entry):
     assert entry.samples or not (entry.sources or entry.words)
     assert entry.words or [p.pattern for p in entry.patterns if not any(map(p.search, entry.samples))] == []

@@ -10,7 +10,7 @@ import tarfile
 import plogs
 import pytest
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import main
 from tools.logs import events, kinds, known_failures, matcher, plog, scan, sources
@@ -143,7 +143,7 @@ def test_damaged_logs_are_read(content, fast):
     assert all(seen.text.isprintable() for hit in found.hits for seen in hit.seen)
 
 
-@each("number", range(60))
+@for_each("number", range(60))
 def test_random_bytes_in_all_forms_of_lines_harm_nothing(number):
     """Each form of HCCL's lines with a few bytes changed: nothing raises, and no event has half its values."""
     chance = random.Random(number)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.logs import direct, kinds, line_heads, literals, matcher, scan, shapes
 from tools.logs.wanted import LONGEST, MOST, Expression
@@ -125,8 +125,8 @@ def line_of(chance, wanted, samples):
     return b"epoch: %d step: %d, loss is %f" % (chance.randrange(9), chance.randrange(99), chance.random())
 
 
-@each("kind", kinds.KINDS)
-@each("number", range(8))
+@for_each("kind", kinds.KINDS)
+@for_each("number", range(8))
 def test_all_lines_are_found(number, kind, monkeypatch):
     """With pieces, memories and many lines alike that are small enough to be met here."""
     chance = random.Random(number)
@@ -255,9 +255,9 @@ def odd(source):
     return wanted, matcher.matcher_of(wanted, matcher.installed())
 
 
-@each("source", ODD)
-@each("text", [MANY, "".join(char for char in MANY if char.isascii())])
-@each("popular", [0, 400])
+@for_each("source", ODD)
+@for_each("text", [MANY, "".join(char for char in MANY if char.isascii())])
+@for_each("popular", [0, 400])
 @pytest.mark.parametrize("fast", [False, pytest.param(True, marks=needs_hyperscan)])
 def test_odd_expressions(source, text, popular, fast, monkeypatch):
     monkeypatch.setattr(shapes, "_POPULAR", popular)
@@ -276,7 +276,7 @@ def line_at(block, place):
 
 
 @needs_hyperscan
-@each("number, kind", enumerate(kinds.KINDS))
+@for_each("number, kind", enumerate(kinds.KINDS))
 def test_hyperscan_finds_the_same(number, kind):
     chance = random.Random(number)
     wanted = wanted_of(kind)

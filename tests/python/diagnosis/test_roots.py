@@ -8,7 +8,7 @@ from pathlib import Path
 import plogs
 import pytest
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import processes, root, words
 from tools.logs import sources
@@ -372,7 +372,7 @@ LINES = (
 )
 
 
-@each("seed", range(150))
+@for_each("seed", range(150))
 def test_any_lines_of_hccl_have_a_verdict_or_none(tmp_path, seed):
     """Lines of all forms with any numbers, of any rank at any time: nothing raises, and words name each root."""
     chance = random.Random(seed)

@@ -3,7 +3,7 @@
 import io
 
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.logs import kinds, plog, scan
 
@@ -32,7 +32,7 @@ def begins_line(entry):
     return any(source.startswith("^") for source in entry.sources)
 
 
-@each("entry, kind", SAMPLES, ids=lambda case: f"{case[0].code} in a log of the kind {case[1]}")
+@for_each("entry, kind", SAMPLES, ids=lambda case: f"{case[0].code} in a log of the kind {case[1]}")
 def test_a_sample_in_a_log_is_taken_by_its_own_entry(entry, kind):
     scan.use(ENTRIES)
     for sample in entry.samples:

@@ -5,7 +5,7 @@ container toolkit.
 """
 
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import job_logs
 
@@ -144,12 +144,12 @@ def codes_of(tmp_path, text):
     return [fault.entry.code for fault in job_logs.of_paths([str(log)], ENTRIES).faults]
 
 
-@each("code, text", [(code, text) for code, texts in FIRST.items() for text in texts])
+@for_each("code, text", [(code, text) for code, texts in FIRST.items() for text in texts])
 def test_the_special_cause_is_first(code, text, tmp_path):
     codes = codes_of(tmp_path, text)
     assert codes[:1] == [code], codes
 
 
-@each("text", HEALTHY)
+@for_each("text", HEALTHY)
 def test_what_healthy_jobs_print_is_no_failure(text, tmp_path):
     assert codes_of(tmp_path, text) == []

@@ -5,7 +5,7 @@ The lines are ours; their form is that of MindSpore 2.10, PyTorch 2, NCCL 2, CUD
 
 import pytest
 from known import ENTRIES, of_launches
-from suite.each import each
+from suite.cases import for_each
 
 from tools.logs import kinds, known_failures, line_heads, plog, scan
 
@@ -118,12 +118,12 @@ SEEN = {
 }
 
 
-@each("code, line", [(code, line) for code, lines in SEEN.items() for line in lines])
+@for_each("code, line", [(code, line) for code, lines in SEEN.items() for line in lines])
 def test_other_wordings_of_a_failure(code, line):
     assert [entry.code for entry, _ in known_failures.by_lines(ENTRIES, ["a", line, "b"])] == [code]
 
 
-@each("line", HEALTHY)
+@for_each("line", HEALTHY)
 def test_a_line_of_a_healthy_start_is_no_failure(line, tmp_path):
     assert known_failures.by_lines(ENTRIES, ["a", line, "b"]) == []
     path = tmp_path / "scheduler.log"

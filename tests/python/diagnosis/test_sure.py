@@ -7,7 +7,7 @@ from pathlib import Path
 import plogs
 import pytest
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import faults, processes, root
 from tools.logs import events, kinds, scan, sources
@@ -144,7 +144,7 @@ def plogged(folder, chance):
     return failed, not missing
 
 
-@each("seed", range(300))
+@for_each("seed", range(300))
 def test_a_wrong_root_is_never_sure(tmp_path, seed):
     chance = random.Random(seed)
     make = chance.choice((printed, plogged))
@@ -157,8 +157,8 @@ def test_a_wrong_root_is_never_sure(tmp_path, seed):
     )
 
 
-@each("text", UNKNOWN)
-@each("seed", range(5))
+@for_each("text", UNKNOWN)
+@for_each("seed", range(5))
 def test_an_error_of_which_nothing_is_known_is_not_sure_beside_a_silent_rank(tmp_path, text, seed):
     """One rank was killed without a word, and one that lost it prints what no table has."""
     chance = random.Random(seed)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from known import ENTRIES
-from suite.each import each
+from suite.cases import for_each
 
 from tools.diagnosis import job_logs
 from tools.logs import known_failures, line_heads, owners, sources
@@ -130,14 +130,14 @@ def right(job, tmp_path):
     return answer(folder)
 
 
-@each("form", MIXED.values())
+@for_each("form", MIXED.values())
 def test_one_file_of_all_ranks(job, right, form, tmp_path):
     path = written(tmp_path / "mixed", "run.log", mixed(job, form))
     assert answer(path) == right
     assert answer(path.parent) == right
 
 
-@each("form", NAMED.values())
+@for_each("form", NAMED.values())
 def test_files_with_names_of_others(job, right, form, tmp_path):
     for rank, text in job.items():
         written(tmp_path / "named", form.format(rank=rank), text)
@@ -297,7 +297,7 @@ BEFORE = [
 ]
 
 
-@each("before", BEFORE)
+@for_each("before", BEFORE)
 def test_what_is_before_a_line(before, tmp_path):
     written(tmp_path, "rank_0.log", [before + "Fatal Python error: Aborted"])
     found = job_logs.of_paths([str(tmp_path)], ENTRIES)
@@ -306,7 +306,7 @@ def test_what_is_before_a_line(before, tmp_path):
     assert [(entry.code, rows) for entry, rows in known_failures.by_lines(ENTRIES, lines)] == [("aborted", [1])]
 
 
-@each("before", BEFORE)
+@for_each("before", BEFORE)
 def test_what_is_before_a_traceback(before, tmp_path):
     written(tmp_path, "rank_0.log", [before + line for line in raises(0)[2:]])
     (one,) = sources.read([str(tmp_path)], ENTRIES).findings

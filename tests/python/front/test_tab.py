@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from suite.cases import for_each
 
 from hccl_tools.common import project, typed
 from tools.command import table
@@ -36,7 +37,7 @@ def offered(line, *more, **some):
     return asked(line, *more, **some)[1]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line, expected",
     [
         ("mslaunch wat", ["watch"]),
@@ -67,7 +68,7 @@ def test_commands_and_their_options(line, expected):
     assert offered(line) == expected
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line, expected",
     [
         ("mslaunch --dev", ["--device_target", "--devices"]),
@@ -114,7 +115,7 @@ def test_the_words_of_a_program_are_its_own(line):
     assert asked(line) == ("files", [])
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line, kind",
     [
         ("mslaunch --log_dir ", "folders"),

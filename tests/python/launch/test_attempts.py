@@ -11,6 +11,7 @@ import sys
 
 import documents
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.hosts import elsewhere
 from tools.attempts import verdict, wire
@@ -169,7 +170,7 @@ def test_a_running_attempt_has_no_limit(job):
 # ---- what comes over the network ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@for_each(
     "line",
     [
         b"",

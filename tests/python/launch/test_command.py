@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from command_lines import command, declared, request
+from suite.cases import for_each
 
 from hccl_tools.common import project
 from hccl_tools.common.quoting import harmless, quote, quoted
@@ -184,7 +185,7 @@ msrun_launcher.sh|--worker_num 4 net.py 2|--worker_num 4 and the word 2 after th
 """
 
 
-@pytest.mark.parametrize("case", MISTAKES.strip().splitlines())
+@for_each("case", MISTAKES.strip().splitlines())
 def test_a_mistake_is_said_in_one_line(case):
     script, typed, text = case.split("|", 2)
     with pytest.raises(Refusal) as refusal:

@@ -5,6 +5,7 @@ import os
 import launching
 import pytest
 from command_lines import command, declared, request
+from suite.cases import for_each
 
 from hccl_tools.common import home, project
 from hccl_tools.common.command_line import Parser
@@ -25,8 +26,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("text", "number"),
+@for_each(
+    "text, number",
     [
         ("0", 0),
         ("007", 7),

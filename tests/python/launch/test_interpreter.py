@@ -11,6 +11,7 @@ from pathlib import Path
 
 import generators
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.machine import interpreter
 
@@ -77,7 +78,7 @@ def test_a_python_that_is_right_hears_nothing(capsys):
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     "command",
     [
         *COMMANDS,
@@ -90,7 +91,7 @@ def test_what_runs_before_the_check_is_read_by_old_pythons(command):
     ast.parse((ROOT / command).read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_a_command_checks_before_it_imports_what_may_not_be_there(command):
     source = (ROOT / command).read_text(encoding="utf-8")
     imports = re.findall(r"(?m)^\s*(?:from|import) (\S+)|^interpreter\.(?:check|python)\(", source)
@@ -99,8 +100,8 @@ def test_a_command_checks_before_it_imports_what_may_not_be_there(command):
     assert {name.partition(".")[0] for name in before} <= allowed
 
 
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "tools/launch/main.py"])
-@pytest.mark.parametrize("version", ["3.6", "3.7", "3.8"])
+@for_each("command", [command for command in COMMANDS if command != "tools/launch/main.py"])
+@for_each("version", ["3.6", "3.7", "3.8"])
 def test_a_real_old_python_says_so_at_once(version, command):
     if version not in OLD:
         pytest.skip(f"needs Python-{version}: below PYENV_ROOT")
@@ -149,7 +150,7 @@ def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_pat
 ALONE = [command for command in COMMANDS if command.count("/") == 1]
 
 
-@pytest.mark.parametrize("command", ALONE)
+@for_each("command", ALONE)
 def test_a_command_that_was_copied_without_its_project_says_what_it_needs(tmp_path, command):
     copy = shutil.copy(ROOT / command, tmp_path)
     ended = subprocess.run(

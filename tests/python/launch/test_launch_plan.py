@@ -5,6 +5,7 @@ import socket
 
 import pytest
 from launching import request
+from suite.cases import for_each
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
@@ -143,8 +144,8 @@ GOOD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "words"),
+@for_each(
+    "field, value, words",
     [
         ("run_dir", "/a\0b", 'the run_dir "/a\\x00b" cannot be a word of the plan; it comes from --log_dir'),
         ("run_dir", "/a\ud800", "the run_dir"),

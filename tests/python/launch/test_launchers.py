@@ -4,6 +4,7 @@ import shlex
 
 import pytest
 from launching import request
+from suite.cases import for_each
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -43,7 +44,7 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("typed", LINES)
+@for_each("typed", LINES)
 def test_a_launcher_has_a_line_to_type_instead(typed):
     found = launchers.find(shlex.split(typed))
     line = shlex.split(launchers.instead(found, program("x"), 8))
@@ -93,7 +94,7 @@ def test_a_launcher_in_the_text_of_a_shell_has_no_line(text):
     assert launchers.instead(found, program("x"), 2) == ""
 
 
-@pytest.mark.parametrize(
+@for_each(
     "typed",
     [
         "python train.py --launcher msrun",

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from command_lines import command
 from small_launcher import gone
+from suite.cases import for_each
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch.programs import launchers, python_words
@@ -27,8 +28,8 @@ def loop(ranks, **environ):
     return [start("train.py", rank_id=rank, device_id=rank, rank_size=ranks, **environ) for rank in range(ranks)]
 
 
-@pytest.mark.parametrize(
-    ("command", "found"),
+@for_each(
+    "command, found",
     [
         ("train.py --m x", ("file", "train.py")),
         ("-u ../train.py", ("file", "../train.py")),
@@ -52,8 +53,8 @@ def test_what_python_would_run(command, found):
     assert python_words.first_of(command.split()) == found
 
 
-@pytest.mark.parametrize(
-    ("line", "noted"),
+@for_each(
+    "line, noted",
     [
         ("python train.py &", True),
         ("nohup python train.py > log 2>&1 &", True),

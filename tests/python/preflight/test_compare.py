@@ -2,10 +2,10 @@
 
 import random
 
-import pytest
 from healthy_hosts import HEALTHY, answers, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from suite.cases import for_each
 
 from tools.preflight import compare, words
 from tools.preflight.catalog.row import Equal, Least, Near, Nothing, Shared, Yes
@@ -99,7 +99,7 @@ def test_every_fact_of_the_catalogue_has_a_case_here():
     assert not any(map(knows, ("", "package", "package:", "mindspore:x", "no such fact")))
 
 
-@pytest.mark.parametrize("key", DIFFERENT)
+@for_each("key", DIFFERENT)
 def test_one_host_that_differs_is_named_alone_with_what_it_has(key):
     value, level = DIFFERENT[key]
     everywhere = {key: OF_ALL[key]} if key in OF_ALL else {}
@@ -113,7 +113,7 @@ def test_one_host_that_differs_is_named_alone_with_what_it_has(key):
     assert (one.others is not None) == (rules & {Equal, Near} != set() and Least not in rules)
 
 
-@pytest.mark.parametrize("key", [key for key, value in HEALTHY.items() if value is not None])
+@for_each("key", [key for key, value in HEALTHY.items() if value is not None])
 def test_a_fact_that_a_host_does_not_know_is_not_compared(key):
     hosts = answers(3)
     hosts["node1"] = Answer(facts={name: value for name, value in HEALTHY.items() if name != key})

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated import Net, plan
+from suite.cases import for_each
 
 from tools.preflight import links
 from tools.preflight.links import clocks
@@ -118,7 +119,7 @@ def test_a_host_that_crawls_is_not_named_again_for_its_links_that_are_slow_only(
     assert [(found.hosts, found.peers) for found in some.judged()] == [(("node2",), ())]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_a_host_that_sends_slowly_is_found_on_busy_hosts(seed):
     chance = random.Random(seed)
     # as 16 hosts on two busy processors measured it: 256 KiB at 20 Mbit/s take 0.1 s, the others what the load leaves
@@ -137,7 +138,7 @@ def test_one_long_measurement_of_a_link_says_nothing():
     assert net(16, took=lambda *ends: 0.5 if ends == ("node3", "node4") else 0.002).judged() == []
 
 
-@pytest.mark.parametrize("seed", range(20))
+@for_each("seed", range(20))
 def test_on_busy_hosts_whose_figures_all_differ_nothing_is_said(seed):
     chance = random.Random(seed)
     busy = net(16, rtt=lambda *_: chance.expovariate(200), took=lambda *_: chance.expovariate(50))

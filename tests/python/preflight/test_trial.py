@@ -5,6 +5,7 @@ import os
 import shlex
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import excluded
@@ -26,7 +27,7 @@ def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
     assert lines.take(line(peer=3), NUMBER, 2).peer == 3
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     [
         "loss is 1",

@@ -7,7 +7,7 @@ import documents
 import documents_output
 import pytest
 from documents_world import World
-from suite.each import each, none
+from suite.cases import for_each, none
 
 ENGLISH = [page for page in documents.pages() if not documents.is_chinese(page)]
 CHINESE = [page for page in documents.pages() if page not in ENGLISH]
@@ -58,7 +58,7 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests
                 pytest.fail(problem, pytrace=False)
 
 
-@each("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
+@for_each("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
 def test_the_chinese_page_has_the_same_blocks(page):
     assert documents.in_chinese(page) in CHINESE, f"{page} has no Chinese page"
     english, chinese = blocks(page), blocks(documents.in_chinese(page))
@@ -71,7 +71,7 @@ def test_every_chinese_page_has_an_english_one():
     assert set(CHINESE) <= {documents.in_chinese(page) for page in ENGLISH}
 
 
-@each("page", documents.pages)
+@for_each("page", documents.pages)
 def test_every_link_leads_somewhere(page, files):
     none(
         f"{page}:{line}: ({address}) {problem}"

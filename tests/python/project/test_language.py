@@ -4,7 +4,7 @@ import documents
 import language
 import language_code
 import pytest
-from suite.each import each, none
+from suite.cases import for_each, none
 
 EXAMPLES = "tests/python/project/test_language.py"  # this file has the forbidden words, as examples
 
@@ -19,12 +19,12 @@ def code():
     return found
 
 
-@each("page", language.pages)
+@for_each("page", language.pages)
 def test_pages_and_the_messages_in_their_outputs_are_in_plain_english(page):
     none(language.problems(page, documents.read(page)))
 
 
-@each("path", code)
+@for_each("path", code)
 def test_code_is_in_plain_english(path):
     none(language_code.problems(path, documents.read(path)))
 

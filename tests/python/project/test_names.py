@@ -9,7 +9,7 @@ import subprocess
 
 import documents
 import language_code
-from suite.each import none
+from suite.cases import none
 from test_structure import MODULES
 
 ROOT = documents.ROOT

@@ -5,7 +5,7 @@ import importlib
 
 import generators
 import pytest
-from suite.each import each
+from suite.cases import for_each
 
 from hccl_tools.check import rules
 from hccl_tools.common import language, option_table
@@ -65,8 +65,8 @@ def shown(parser):
     return [action for action in actions if action.option_strings and action.dest != "help"]
 
 
-@each("name", language.NAMES)
-@each("command", COMMANDS)
+@for_each("name", language.NAMES)
+@for_each("command", COMMANDS)
 def test_every_option_is_in_the_table_and_means_there_what_it_means_here(parser_of, command, name):
     parser = parser_of(command, name)
     language.use(name)
@@ -82,7 +82,7 @@ def test_every_option_is_in_the_table_and_means_there_what_it_means_here(parser_
         assert name == "en" or meaning != known.meaning, f"not translated: {meaning}"
 
 
-@each("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_old_names_are_taken_and_not_shown(parser_of, command):
     parser = parser_of(command)
     text = parser.format_help()
@@ -146,7 +146,7 @@ def test_the_table_knows_the_generations():
     assert option_table.TABLE["generation"].takes == "|".join([*rules.GENERATIONS, "any"])
 
 
-@each("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_a_command_that_needs_arguments_says_so_without_any(command, capsys, monkeypatch, tmp_path):
     main = main_of(command)
     if name_of(command) in NEED_NOTHING:

@@ -8,7 +8,7 @@ from pathlib import Path
 import documents
 import generators
 import pytest
-from suite.each import each
+from suite.cases import for_each
 
 from hccl_tools.common import refusal
 from tools.pages import commands
@@ -176,7 +176,7 @@ def test_help_and_page_name_the_same_codes():
 
 
 @pytest.mark.thorough
-@each("command", [*(f"scripts/{name}" for name in commands.OTHERS), *commands.PYTHON_COMMANDS])
+@for_each("command", [*(f"scripts/{name}" for name in commands.OTHERS), *commands.PYTHON_COMMANDS])
 def test_every_command_has_its_row_with_the_codes_of_its_help(command):
     generators.need_packages_of(command)
     told = commands.text_of(command)

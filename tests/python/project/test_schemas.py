@@ -7,7 +7,7 @@ import subprocess
 
 import documents
 import jsonschema
-from suite.each import each, none
+from suite.cases import for_each, none
 
 ROOT = documents.ROOT
 SCHEMAS = sorted((ROOT / "schemas").glob("*.json"))
@@ -27,7 +27,7 @@ def linted():
     return found
 
 
-@each("path", SCHEMAS)
+@for_each("path", SCHEMAS)
 def test_a_schema_has_a_name_that_no_other_has(path):
     name = path.name[: -len(".schema.json")]
     schema = json.loads(path.read_text(encoding="utf-8"))
@@ -45,7 +45,7 @@ def references(node):
             yield from references(each)
 
 
-@each("path", SCHEMAS)
+@for_each("path", SCHEMAS)
 def test_a_schema_needs_no_other_document(path):
     found = list(references(json.loads(path.read_text(encoding="utf-8"))))
     none(reference for reference in found if not reference.startswith("#"))

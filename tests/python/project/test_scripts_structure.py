@@ -3,7 +3,7 @@
 import re
 
 import documents
-from suite.each import each
+from suite.cases import for_each
 
 from tools.pages import commands
 
@@ -22,7 +22,7 @@ def test_the_library_is_one_file():
     assert [path.name for path in (SCRIPTS / "lib").iterdir()] == ["start.sh"]
 
 
-@each("name", commands.SCRIPTS)
+@for_each("name", commands.SCRIPTS)
 def test_a_script_hands_over_to_the_library_and_to_nothing_else(name):
     text = code(SCRIPTS / name)
     sourced = re.findall(r"(?m)^\s*(?:\\?\.|source) (\S+)", text)
@@ -30,7 +30,7 @@ def test_a_script_hands_over_to_the_library_and_to_nothing_else(name):
     assert text.count("\n") < (120 if name in LARGE else 60)
 
 
-@each("path", [path for path in FILES if path.name not in LARGE])
+@for_each("path", [path for path in FILES if path.name not in LARGE])
 def test_no_script_has_functions_or_options_of_bash(path):
     """A function of the caller's could have its name; and what bash was told is the ranks' (SHELLOPTS)."""
     text = code(path)

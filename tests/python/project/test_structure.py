@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from suite.each import each, none
+from suite.cases import for_each, none
 
 from tools.pages import modules_page
 
@@ -111,7 +111,7 @@ def room(name):
     return (package, rest.partition(".")[0]) if rest and (ROOT / package / rest.partition(".")[0]).is_dir() else None
 
 
-@each("package, rooms", modules_page.ROOMS.items())
+@for_each("package, rooms", modules_page.ROOMS.items())
 def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
     for name, others in imports().items():
@@ -139,7 +139,7 @@ def private_names(nodes):
     return found
 
 
-@each("path", PYTHON)
+@for_each("path", PYTHON)
 def test_a_module_uses_no_private_name_of_another(path):
     none(modules()[path].borrowed)
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import good_tables
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import convert
@@ -241,8 +242,8 @@ def test_the_jobs_name_is_where_a_format_has_it(converted, table):
 MAKERS = (good_tables.servers, *good_tables.FORMATS)
 
 
-@pytest.mark.parametrize("target", writing.TARGETS)
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
+@for_each("target", writing.TARGETS)
+@for_each("make", MAKERS, ids=lambda make: make.__name__)
 def test_a_result_passes_our_checks_or_there_is_none(converted, make, target):
     words = ["--job", "x"] if target in ("1.1", "lab", "cloud") else []
     status, result, err = converted(make(), "--to", target, *words)

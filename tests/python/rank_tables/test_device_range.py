@@ -1,4 +1,5 @@
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.table import device_range
 
@@ -26,8 +27,8 @@ def test_a_range_or_a_list_names_its_devices_in_order(text, devices):
     assert device_range.parse(text) == devices
 
 
-@pytest.mark.parametrize(
-    ("text", "because"),
+@for_each(
+    "text, because",
     [
         ("", "it is empty"),
         ("  ", "it is empty"),

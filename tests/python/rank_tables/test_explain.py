@@ -2,7 +2,7 @@ import re
 import subprocess
 import sys
 
-import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import explain, schema_words
 
@@ -25,7 +25,7 @@ def test_the_command_prints_the_page(root):
     assert ended.stdout == explain.page()
 
 
-@pytest.mark.parametrize("code", list(explain.entries()))
+@for_each("code", list(explain.entries()))
 def test_every_code_is_explained(code):
     text = explain.text(code)
     assert text.startswith(code + "\n")

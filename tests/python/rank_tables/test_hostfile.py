@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.hosts import hostfile
 
@@ -30,8 +31,8 @@ def test_hosts_are_read_in_the_order_of_the_file(text, hosts):
     assert [host.name for host in hostfile.parse(text.encode(), "hosts").hosts] == hosts
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
+@for_each(
+    "text, words",
     [
         ("", "there is no host in it"),
         ("# node1\n", "there is no host in it"),

@@ -11,6 +11,7 @@ import zipfile
 
 import good_tables
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import verdict
 from hccl_tools.table import rank_table
@@ -149,8 +150,8 @@ def packed(how):
     return out.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("data", "what"),
+@for_each(
+    "data, what",
     [
         (gzip.compress(TABLE.encode(), mtime=0), "gzip"),
         (bz2.compress(TABLE.encode()), "bzip2"),

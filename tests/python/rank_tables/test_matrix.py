@@ -7,6 +7,7 @@ from pathlib import Path
 
 import good_tables
 import pytest
+from suite.cases import for_each
 
 pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import given, settings
@@ -127,8 +128,8 @@ def test_every_form_of_the_job_is_good():
         assert isinstance(document, str) or errors(verdict.check(document)) == []
 
 
-@pytest.mark.parametrize("target", JOB)
-@pytest.mark.parametrize("source", JOB)
+@for_each("target", JOB)
+@for_each("source", JOB)
 def test_every_format_to_every_other_or_what_is_missing_by_its_name(command, source, target):
     status, out, err = command(convert.main, f"x_{source}", "--to", target)
     lack = LACKS.get(source) or NEEDS.get(target)
@@ -139,8 +140,8 @@ def test_every_format_to_every_other_or_what_is_missing_by_its_name(command, sou
         assert "--" in err.splitlines()[0].partition("; ")[2]  # the option that gives it
 
 
-@pytest.mark.parametrize("target", JOB)
-@pytest.mark.parametrize("source", JOB)
+@for_each("target", JOB)
+@for_each("source", JOB)
 def test_with_facts_every_format_becomes_every_other_and_comes_back(command, world, source, target):
     status, out, err = command(convert.main, f"x_{source}", "--to", target, "--facts", f"x_{target}")
     assert status == 0, err
@@ -153,8 +154,8 @@ def test_with_facts_every_format_becomes_every_other_and_comes_back(command, wor
     assert status == 0, out
 
 
-@pytest.mark.parametrize("b", JOB)
-@pytest.mark.parametrize("a", JOB)
+@for_each("b", JOB)
+@for_each("a", JOB)
 def test_every_format_is_compared_with_every_other(command, a, b):
     """They are one job: nothing differs but the format, and what one of them has no place for is named."""
     status, out, err = command(diff.main, f"x_{a}", f"x_{b}", "--json", *(["--facts", "x_1.0"] if a != b else []))
@@ -179,8 +180,8 @@ def keys_of(found):
     }
 
 
-@pytest.mark.parametrize("target", JOB)
-@pytest.mark.parametrize("source", JOB)
+@for_each("target", JOB)
+@for_each("source", JOB)
 def test_nothing_is_lost_in_silence(command, world, source, target):
     status, out, err = command(convert.main, f"x_{source}", "--to", target, "--facts", f"x_{target}")
     assert status == 0, err
@@ -310,8 +311,8 @@ def output_versions():
     return {one["version"], super_pod_of_host.add(one, pod)["version"], host_950.table([0], described)[0]["version"]}
 
 
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("column", COMMANDS)
+@for_each("name", ROWS)
+@for_each("column", COMMANDS)
 def test_the_page_says_what_each_command_does_with_each_format(works, name, column):
     said = rows("docs/rank_tables.md")[name][COMMANDS.index(column)]
     assert works(column, name) == (said != "no"), said

@@ -3,12 +3,13 @@
 import socket
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.machine import addresses
 from hccl_tools.table import misspelt
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["10.9.0.1 ", " 10.9.0.1", "10. 9.0.1", "10 9 0 1", "10,9,0,1", "10.9.0,1", "10.9..0.1", "10.9.0.1.",
      "010.009.000.001", "1O.9.0.1", "10.9.0.l", "１０.9.0.1", "１０．９．０．１", "10。9。0。1",
@@ -45,7 +46,7 @@ def test_an_address_that_can_mean_several_is_one_all_the_same(text):
     assert misspelt.meant(text) is None
 
 
-@pytest.mark.parametrize(
+@for_each(
     "text",
     ["10.9.0.1", "fd00::1", "::", "node_0", "node-1", "1", "", ".", "...", "server_0_10.0.0.1", "ip-10-9-0-1", "v1.2",
      "²", "node1.example.com", "modelarts-job-a0978141-1712", "节点 1", "rack1.1.2.3", "az1.0.0.1",

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import verdict
 from hccl_tools.common.problem import Problem
@@ -80,15 +81,15 @@ def test_what_is_not_json_is_said_with_its_place(data, words, row):
     assert problem.row == row
 
 
-@pytest.mark.parametrize("depth", [50, 300, 900, 985, 995, 1000, 1100, 100000])
-@pytest.mark.parametrize("shape", ['{"version": "1.0", "server_list": %s}', '{"a": 1, "a": %s}', '{"version": %s}'])
+@for_each("depth", [50, 300, 900, 985, 995, 1000, 1100, 100000])
+@for_each("shape", ['{"version": "1.0", "server_list": %s}', '{"a": 1, "a": %s}', '{"version": %s}'])
 def test_deep_nesting_never_raises(depth, shape):
     for opening, closing in (("[", "]"), ('{"x":', "}")):
         inner = opening * depth + "1" + closing * depth
         assert verdict.check_bytes((shape % inner).encode())[1]
 
 
-@pytest.mark.parametrize("seed", range(300))
+@for_each("seed", range(300))
 def test_random_bytes_never_raise(seed):
     import random
 

@@ -8,6 +8,7 @@ import os
 import random
 
 import pytest
+from suite.cases import for_each
 
 pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import HealthCheck, assume, given, settings
@@ -253,7 +254,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", MUTATIONS)
+@for_each("kind", MUTATIONS)
 @settings(max_examples=max(1, settings().max_examples // 20))
 @given(data=st.data())
 def test_every_single_mistake_is_caught_with_its_code(kind, data):
@@ -332,8 +333,8 @@ def test_no_spoilt_table_makes_checking_raise(table):
     judge(as_bytes(table))
 
 
-@pytest.mark.parametrize("place", ["{}", '{{"version": {}}}', '{{"version": "1.0", "server_list": {}}}'])
-@pytest.mark.parametrize("depth", [100, 900, 950, 990, 20_000])
+@for_each("place", ["{}", '{{"version": {}}}', '{{"version": "1.0", "server_list": {}}}'])
+@for_each("depth", [100, 900, 950, 990, 20_000])
 def test_no_depth_of_nesting_makes_judging_for_a_merge_raise(place, depth):
     document, problems = rank_table.parse(place.format("[" * depth + "]" * depth).encode())
     assert problems or errors(verdict.check(document))

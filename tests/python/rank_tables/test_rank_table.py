@@ -5,6 +5,7 @@ import resource
 from contextlib import contextmanager, suppress
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.table import rank_table
 
@@ -152,8 +153,8 @@ def test_what_was_written_is_read_back(tmp_path, table):
     assert rank_table.read(tmp_path / "table.json") == (table(8), [])
 
 
-@pytest.mark.parametrize(
-    ("data", "text"),
+@for_each(
+    "data, text",
     [
         (b"", "the file is empty"),
         (b" \n\t", "the file is empty"),

@@ -6,6 +6,7 @@ from functools import partial
 
 import good_tables
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import rules, verdict
 from hccl_tools.common.problem import errors
@@ -268,17 +269,17 @@ GOOD = [
 ]
 
 
-@pytest.mark.parametrize("case", BAD + DOUBTFUL, ids=name)
+@for_each("case", BAD + DOUBTFUL, ids=name)
 def test_a_rule_finds_what_breaks_it_where_it_is_and_nothing_else(case):
     assert places(problems(case)) == case.expected
 
 
-@pytest.mark.parametrize("case", DOUBTFUL, ids=name)
+@for_each("case", DOUBTFUL, ids=name)
 def test_a_doubtful_table_gets_warnings_only(case):
     assert errors(problems(case)) == []
 
 
-@pytest.mark.parametrize(("sizes", "edits", "chip"), [each[1:] for each in GOOD], ids=[each[0] for each in GOOD])
+@for_each("sizes, edits, chip", [each[1:] for each in GOOD])
 def test_a_good_table_breaks_no_rule(table, sizes, edits, chip):
     assert verdict.check(table(*sizes, edits=edits), chip) == []
 
@@ -288,10 +289,8 @@ def test_a_mistake_that_a_program_writes_everywhere_is_one_warning(table):
     assert places(verdict.check(document)) == [("misspelt-key", DEVICE + "0/device_prt")]
 
 
-@pytest.mark.parametrize("chip", [None, "A2", "A3"])
-@pytest.mark.parametrize(
-    "case", [each for each in BAD if each.rule.endswith("910a") or each.rule == "devices_not_linked"], ids=name
-)
+@for_each("chip", [None, "A2", "A3"])
+@for_each("case", [each for each in BAD if each.rule.endswith("910a") or each.rule == "devices_not_linked"], ids=name)
 def test_rules_of_910a_apply_to_910a_only(case, chip):
     assert errors(problems(case._replace(chip=chip))) == []
 
@@ -308,13 +307,13 @@ def test_a_problem_has_what_was_found_and_what_to_do(table):
 FOURS = ["0123", "4567", "0145", "0246", "0347", "1256", "1357", "2367"]
 
 
-@pytest.mark.parametrize("devices", list(itertools.combinations(range(8), 4)), ids=str)
+@for_each("devices", list(itertools.combinations(range(8), 4)))
 def test_910a_runs_the_fours_that_hccl_knows_in_any_order(devices):
     legal = "".join(map(str, devices)) in FOURS
     assert (rules.group_problem_910a(devices[::-1]) is None) == legal
 
 
-@pytest.mark.parametrize("devices", list(itertools.combinations(range(8), 2)), ids=str)
+@for_each("devices", list(itertools.combinations(range(8), 2)))
 def test_910a_runs_pairs_of_one_group(devices):
     legal = (devices[0] < 4) == (devices[1] < 4)
     assert (rules.group_problem_910a(devices) is None) == legal

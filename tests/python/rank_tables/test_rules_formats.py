@@ -4,6 +4,7 @@ import good_tables
 import pytest
 import test_rules
 from good_tables import cloud, clusters, edited, heterogeneous, lab, rank_list, super_pods
+from suite.cases import for_each
 from test_rules import case, name, places, problems
 
 from hccl_tools.check import explain, rules, verdict
@@ -153,7 +154,7 @@ DOUBTFUL = [
 EVERY = BAD + DOUBTFUL + test_rules.BAD + test_rules.DOUBTFUL
 
 
-@pytest.mark.parametrize("table", good_tables.FORMATS, ids=lambda table: table.__name__)
+@for_each("table", good_tables.FORMATS, ids=lambda table: table.__name__)
 def test_a_good_table_of_each_format_has_no_problem(table):
     assert verdict.check(table()) == []
 
@@ -167,7 +168,7 @@ def test_a_backup_address_is_a_text_or_a_list_of_texts(value):
     assert verdict.check(edited(rank_list(), {LEVEL + "rank_addr_list/0/backup_addr": value})) == []
 
 
-@pytest.mark.parametrize("case", BAD + DOUBTFUL, ids=name)
+@for_each("case", BAD + DOUBTFUL, ids=name)
 def test_a_rule_finds_what_breaks_it_and_nothing_else(case):
     assert places(problems(case)) == case.expected
 
@@ -186,13 +187,13 @@ def test_every_code_of_the_tests_is_explained():
     assert {code for case in EVERY for code, _ in case.expected} <= set(explain.entries())
 
 
-@pytest.mark.parametrize("rule", rules.all_rules(), ids=lambda rule: rule.find.__name__)
+@for_each("rule", rules.all_rules(), ids=lambda rule: rule.find.__name__)
 def test_every_rule_documents_what_why_and_the_remedy(rule):
     assert all(rule.words())
 
 
-@pytest.mark.parametrize("table", good_tables.FORMATS, ids=lambda table: table.__name__)
-@pytest.mark.parametrize("junk", [None, 3, "x", [], {}, [[]], [None], [{}], True, 2.5], ids=repr)
+@for_each("table", good_tables.FORMATS, ids=lambda table: table.__name__)
+@for_each("junk", [None, 3, "x", [], {}, [[]], [None], [{}], True, 2.5], ids=repr)
 def test_no_rule_stumbles_over_what_is_malformed(table, junk):
     def all_places(value, base):
         members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()

@@ -5,6 +5,7 @@ import urllib.parse
 
 import pytest
 from jsonschema import Draft202012Validator
+from suite.cases import for_each
 
 from hccl_tools.check import schema_check, schema_quick
 
@@ -54,7 +55,7 @@ def test_the_quick_check_says_yes_to_what_is_good(table, edits):
     assert schema_check.problems(document, SCHEMA) == []
 
 
-@pytest.mark.parametrize("edits", BAD, ids=str)
+@for_each("edits", BAD)
 def test_the_quick_check_says_no_to_what_jsonschema_refuses(table, edits):
     document = table(2, 2, edits=edits)
     assert not Draft202012Validator(SCHEMA).is_valid(document)
@@ -65,7 +66,7 @@ def test_the_quick_check_says_no_to_what_jsonschema_refuses(table, edits):
 VALUES = [None, True, False, 0, 1, 2, -1, 1.0, 2.5, "", "a", "ab", "1", [], [1], [1, "a"], {}, {"a": 1}, {"b": "a"}]
 
 
-@pytest.mark.parametrize(
+@for_each(
     "schema",
     [
         *({"type": name} for name in ("object", "array", "string", "boolean", "integer", "number", "null")),
@@ -82,7 +83,6 @@ VALUES = [None, True, False, 0, 1, 2, -1, 1.0, 2.5, "", "a", "ab", "1", [], [1],
         {"format": "ipv4"},
         {"title": "annotations only", "$comment": "c"},
     ],
-    ids=str,
 )
 def test_no_keyword_lets_through_what_jsonschema_refuses(schema):
     judge = Draft202012Validator(schema)

@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import good_tables
 import json_pages
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.build import merging, super_pod
 from hccl_tools.commands import build as hccl_tools
@@ -150,10 +151,8 @@ def test_a_file_that_is_not_json_is_exit_1_and_one_that_is_not_there_exit_2(show
     assert status == 2 and err.startswith("show_hccl.py: none.json cannot be read: ")
 
 
-@pytest.mark.parametrize(
-    "place", ["server_id", "device_id", "device_ip", "rank_id", "device", "super_pod_list", "server_list"]
-)
-@pytest.mark.parametrize("value", [None, 1, [], {}, "", True, [None], [[]], "9" * 30, '<&"\ud800\x00'])
+@for_each("place", ["server_id", "device_id", "device_ip", "rank_id", "device", "super_pod_list", "server_list"])
+@for_each("value", [None, 1, [], {}, "", True, [None], [[]], "9" * 30, '<&"\ud800\x00'])
 def test_whatever_a_field_holds_something_is_said_and_nothing_raised(show, place, value):
     table = json.loads(rank_table.dump(pod_table()))
     server = table["server_list"][0]

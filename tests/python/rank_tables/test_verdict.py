@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import verdict
 from hccl_tools.table import rank_table
@@ -13,8 +14,8 @@ def found(document, generation=None):
     return [(problem.code, problem.pointer) for problem in verdict.check(document, generation)]
 
 
-@pytest.mark.parametrize("generation", [None, "910A", "A2", "A3"])
-@pytest.mark.parametrize("sizes", [(1,), (2,), (4,), (8,), (8, 8)], ids=str)
+@for_each("generation", [None, "910A", "A2", "A3"])
+@for_each("sizes", [(1,), (2,), (4,), (8,), (8, 8)])
 def test_a_good_table_has_no_problem_on_any_generation(table, sizes, generation):
     assert found(table(*sizes), generation) == []
 
@@ -83,10 +84,8 @@ def test_a_number_without_quotes_is_told_to_have_them(table, place):
     assert problem.remedy == 'put it in quotes: "0"'
 
 
-@pytest.mark.parametrize("number", ["", "-1", "+1", "1.0", "0x1", "3abc", " 1", "1 ", "01", "１", "1\n", "12345678901"])
-@pytest.mark.parametrize(
-    "place", ["/server_count", "/server_list/0/device/1/device_id", "/server_list/0/device/1/rank_id"]
-)
+@for_each("number", ["", "-1", "+1", "1.0", "0x1", "3abc", " 1", "1 ", "01", "１", "1\n", "12345678901"])
+@for_each("place", ["/server_count", "/server_list/0/device/1/device_id", "/server_list/0/device/1/rank_id"])
 def test_a_number_in_quotes_is_digits_only(table, place, number):
     assert ("bad-value", place) in found(table(2, edits={place: number}))
 

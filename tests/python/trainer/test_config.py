@@ -3,6 +3,7 @@
 import pathlib
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.check import schema_check
 from tools.config import config_file as configs
@@ -25,7 +26,7 @@ def written(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+@for_each("path", SHIPPED, ids=lambda path: path.name)
 def test_every_shipped_config_is_good(path):
     assert configs.load(str(path)).problems() == []
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 import ranks
+from suite.cases import for_each
 
 from tools.config import config_file as configs
 from tools.config import modes
@@ -60,8 +61,8 @@ def test_what_is_cut_by_hand_runs_everywhere(path, count):
     assert texts(config, count) == texts(config, count, "Ascend") == []
 
 
-@pytest.mark.parametrize(
-    ("path", "assignments", "count", "said"),
+@for_each(
+    "path, assignments, count, said",
     [
         ("mnist/lenet5_digits.yaml", ["parallel.mode=hybrid_parallel"], 2, "/model/name: lenet5 is not cut by hand"),
         ("mnist/lenet5_digits.yaml", ["parallel.pipeline_stages=2"], 2, "/parallel/pipeline_stages: "),

@@ -4,6 +4,7 @@ import math
 import pathlib
 
 import pytest
+from suite.cases import for_each
 
 from tools.config import config_file as configs
 from tools.launch.programs import no_sink
@@ -22,8 +23,8 @@ def loaded(path, *assignments):
     return config
 
 
-@pytest.mark.parametrize(
-    ("path", "assignments", "said"),
+@for_each(
+    "path, assignments, said",
     [
         (DIGITS, ["system.amp_level=O4"], '/system/amp_level: "O4" is not known here'),
         (HYBRID, ["system.amp_level=O2"], "hybrid_parallel_net shows a parallel mode, and is written for float32"),

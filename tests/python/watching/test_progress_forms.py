@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from suite.cases import for_each
 
 from tools.progress import counting, lines, series
 
@@ -13,12 +14,12 @@ DATA = yaml.safe_load((Path(__file__).parent / "progress_forms.yaml").read_text(
 FORMS = [(form["line"], form["says"]) for form in DATA["forms"]]
 
 
-@pytest.mark.parametrize(("line", "says"), FORMS)
+@for_each("line, says", FORMS)
 def test_a_place_and_a_loss_are_read_in_any_form(line, says):
     assert lines.last_of(line, PATTERNS) == pytest.approx(says, nan_ok=True)
 
 
-@pytest.mark.parametrize(("line", "says"), [form for form in FORMS if "\r" not in form[0]])
+@for_each("line, says", [form for form in FORMS if "\r" not in form[0]])
 def test_a_second_line_of_the_kind_costs_no_search_and_says_its_own_numbers(line, says):
     kinds = lines.Kinds(PATTERNS)
     twice = line.encode() + b"\n" + line.replace("5", "6").encode()
@@ -28,8 +29,9 @@ def test_a_second_line_of_the_kind_costs_no_search_and_says_its_own_numbers(line
     assert len(kinds._kinds) == 1
 
 
-@pytest.mark.parametrize("text", DATA["none"].values(), ids=DATA["none"])
-def test_a_log_without_progress_has_no_numbers(text):
+@for_each("name", DATA["none"])
+def test_a_log_without_progress_has_no_numbers(name):
+    text = DATA["none"][name]
     for line in text.split("\n"):
         assert lines.last_of(line, PATTERNS) == {}, line
     assert lines.last_of(text, PATTERNS) == {}

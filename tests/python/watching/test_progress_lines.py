@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from suite.cases import for_each
 
 from hccl_tools.common.refusal import Refusal
 from tools.progress import lines
@@ -29,7 +30,7 @@ def test_every_entry_has_samples():
     assert all(pattern.samples for pattern in PATTERNS)
 
 
-@pytest.mark.parametrize(("name", "line", "says"), SAMPLES)
+@for_each("name, line, says", SAMPLES)
 def test_a_sample_says_what_is_written_there(name, line, says):
     found = lines.last_of(line, PATTERNS)
     assert found.pop("metric", None) == says.pop("metric", None)

@@ -11,6 +11,7 @@ import time
 
 import jsonschema
 import pytest
+from suite.cases import for_each
 
 from tools.together import files, findings, look, losses, programs, saves, sizes
 
@@ -312,8 +313,8 @@ def test_every_kind_has_a_sentence_a_form_in_launch_json_and_a_row_in_both_docum
         assert all(f"| `{kind}` |" in (root / page).read_text() for kind in every)
 
 
-@pytest.mark.parametrize("change", [{"ranks": []}, {"ranks": [True]}, {"ranks": [1, 1]}, {"kind": 3}, {"more": 1}])
-@pytest.mark.parametrize("value", [{"number": "2"}, {"number": -1}, {}])
+@for_each("change", [{"ranks": []}, {"ranks": [True]}, {"ranks": [1, 1]}, {"kind": 3}, {"more": 1}])
+@for_each("value", [{"number": "2"}, {"number": -1}, {}])
 def test_what_is_no_row_is_left_out(change, value):
     assert findings.rows_of([{**EXAMPLES[0], **change, **value}, 7]) == []
     assert findings.rows_of({"kind": "alone"}) == []

@@ -1,16 +1,16 @@
-"""One test of many cases: it asks all of them, and names all that fail; see tests/suite/each.py."""
+"""One test of many cases: it asks all of them, and names all that fail; see tests/suite/cases.py."""
 
 import inspect
 import os
 
 import pytest
-from suite.each import each, none
+from suite.cases import for_each, none
 
 
 def test_all_that_are_wrong_are_named():
     asked = []
 
-    @each("number, text", [(1, "a"), (2, "b"), (3, "c"), (4, "d")], ids=lambda case: f"<{case[1]}>")
+    @for_each("number, text", [(1, "a"), (2, "b"), (3, "c"), (4, "d")], ids=lambda case: f"<{case[1]}>")
     def test(number, text):
         asked.append(text)
         if number == 2:
@@ -29,15 +29,15 @@ def test_all_that_are_wrong_are_named():
 
 def test_a_list_without_cases_fails():
     with pytest.raises(AssertionError, match="nothing to ask about"):
-        each("number", [])(lambda number: None)()
+        for_each("number", [])(lambda number: None)()
     with pytest.raises(AssertionError, match="case 1 has not the values of one, two"):
-        each("one, two", ["ab", "abc"])(lambda one, two: None)()
+        for_each("one, two", ["ab", "abc"])(lambda one, two: None)()
 
 
 def test_cases_are_read_when_the_test_runs():
     read = []
 
-    @each("number", lambda: read.append(1) or [7])
+    @for_each("number", lambda: read.append(1) or [7])
     def test(number):
         read.append(number)
 
@@ -49,7 +49,7 @@ def test_cases_are_read_when_the_test_runs():
 def test_a_case_that_cannot_run_skips_the_test_and_hides_no_failure():
     asked = []
 
-    @each("number", [1, 2])
+    @for_each("number", [1, 2])
     def test(number, most):
         asked.append(number)
         if number == 1:
@@ -64,12 +64,12 @@ def test_a_case_that_cannot_run_skips_the_test_and_hides_no_failure():
 
 
 def test_the_fixtures_are_what_the_cases_do_not_give():
-    test = each("one", [1])(each("two", [2])(lambda one, two, tmp_path: None))
+    test = for_each("one", [1])(for_each("two", [2])(lambda one, two, tmp_path: None))
     assert list(inspect.signature(test).parameters) == ["tmp_path"]
 
 
-@each("number", range(2))
-@each("text", "ab")
+@for_each("number", range(2))
+@for_each("text", "ab")
 def test_a_case_has_its_own_folder_and_its_own_environment(number, text, tmp_path, monkeypatch):
     assert tmp_path.is_dir() and not list(tmp_path.iterdir())
     (tmp_path / "x").write_text("")

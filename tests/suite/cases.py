@@ -1,6 +1,6 @@
 """One test for a rule that holds for many things: it asks about each of them, and its failure names all that break it.
 
-  @each("path", files)           where pytest.mark.parametrize would make a test of each path
+  @for_each("path", files)           where pytest.mark.parametrize would make a test of each path
   def test_a_file_is_short(path):
       assert ...
 
@@ -16,7 +16,7 @@ import pytest
 _FAILURES = (Exception, pytest.fail.Exception)
 
 
-def each(names, cases, ids=str):
+def for_each(names, cases, ids=str):
     """One test of a function and of many values of the arguments that `names` names, as parametrize has them.
 
     `cases` may be a function that returns the values: then a worker that only lists the tests does not read them.
