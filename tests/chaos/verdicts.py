@@ -67,7 +67,7 @@ def _leftovers(allowed: Allowed, ended: Ended) -> list[str]:
 
 
 def _messages(stderr: str) -> list[str]:
-    """The lines without the ends of logs, which are indented, without what bash says about a locale, without colours."""
+    """The lines, plain: not the ends of logs, which are indented, nor what bash says about a locale."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", stderr)
     return [line[:1000] for line in plain.split("\n") if not line.startswith("    ") and "setlocale" not in line]
 
