@@ -64,7 +64,7 @@ PY
 @test "CRNN, with CTC" {
   generated text --scenes 1
   LAST=(-- -o scheduler.num_epochs=1 system.log_interval=4 system.val_while_train=False train.loader.batch_size=64)
-  DATA_PATH=data same 6 2 bash "$SCRIPTS/launch.sh" "${TWO[@]}" "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml"
+  DATA_PATH=data same 8 2 bash "$SCRIPTS/launch.sh" "${TWO[@]}" "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml"
 }
 
 @test "a net in the form of the tutorials" {
