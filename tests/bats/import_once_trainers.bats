@@ -73,12 +73,12 @@ PY
   same 32 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
 }
 
-@test "a package, by -m: worker processes, threads, sinks, and PyNative" {
+@test "a package, by -m: worker processes, a thread, sinks, and PyNative" {
   local way
   mkdir package
   cp "$FIXTURES/trains_on_data.py" package/rows.py
   printf 'import sys\nfrom .rows import main\nmain(sys.argv[1], 2)\n' >package/__main__.py
-  for way in processes threads sink pynative; do
+  for way in processes thread sink pynative; do
     LAST=(-m package "$way")
     if [[ $way == sink ]]; then
       same 6 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
