@@ -62,8 +62,8 @@ PY
 }
 
 @test "CRNN, with CTC" {
-  generated text --scenes 1
-  LAST=(-- -o scheduler.num_epochs=1 system.log_interval=4 system.val_while_train=False train.loader.batch_size=64)
+  generated text --scenes 1 --words 128
+  LAST=(-- -o scheduler.num_epochs=1 system.log_interval=1 system.val_while_train=False)
   DATA_PATH=data same 8 2 bash "$SCRIPTS/launch.sh" "${TWO[@]}" "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml"
 }
 
