@@ -67,8 +67,9 @@ def _leftovers(allowed: Allowed, ended: Ended) -> list[str]:
 
 
 def _messages(stderr: str) -> list[str]:
-    """The lines without the ends of logs, which are indented, and without what bash says about a locale."""
-    return [line[:1000] for line in stderr.split("\n") if not line.startswith("    ") and "setlocale" not in line]
+    """The lines, plain: not the ends of logs, which are indented, nor what bash says about a locale."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", stderr)
+    return [line[:1000] for line in plain.split("\n") if not line.startswith("    ") and "setlocale" not in line]
 
 
 def _claims(launch: Launch, allowed: Allowed, stderr: str) -> list[str]:

@@ -141,6 +141,12 @@ def test_a_good_end_is_good():
     assert judge() == []
 
 
+def test_a_terminal_has_colours():
+    said = "\x1b[1;31mascend2p.sh:\x1b[0m ulimit -n is 100, too few open files\n"
+    assert judge(Allowed({78}), code=78, stderr=said, ranks_ran=False) == []
+    assert "SIGTERM" in judge(stderr=REPORT + "\x1b[1mascend2p.sh:\x1b[0m SIGTERM: stopping all ranks\n")[0]
+
+
 @pytest.mark.parametrize(
     ("changes", "complaint"),
     [
