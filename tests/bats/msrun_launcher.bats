@@ -26,7 +26,7 @@ has() {
   has --worker_num=8 --local_worker_num=8 --join=True --cluster_time_out=7200 "net.py --config a\\ b.yaml --run_mode train"
   [[ $output == *"mkdir -p '$PWD'/output/msrun_log/msrun_launcher-"* || $output == *'output/msrun_log/msrun_launcher-'* ]] || fail "$output"
   [[ $output != *master_port=8118* ]] || fail "$output"
-  [[ $stderr == 'msrun_launcher.sh: note: the launch waits for its ranks, also with JOIN False; '* ]] || fail "$stderr"
+  [[ $stderr == 'msrun_launcher.sh: note: the launch waits for its ranks, even with JOIN False; '* ]] || fail "$stderr"
   planned --worker_num 2 --log_dir mine net.py
   has --worker_num=2
   [[ $output == */mine/msrun_launcher-* && $output != *output/msrun_log* ]] || fail "$output"
