@@ -18,7 +18,7 @@ members() {
 }
 
 @test "a rank that fails and is started again does not end the job, and has two lines" {
-  STUB_DO='1: await 0, once exit 9, print 1' ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*rank 1 (device 1) has been started again*\n0     0       0  *\n1     1       9, restarted  *\n1     1       0  *' \
+  STUB_DO='1: await 0, once exit 9, print 1' ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*rank 1 (device 1) has been restarted*\n0     0       0  *\n1     1       9, restarted  *\n1     1       0  *' \
     launch run_msrun.sh --worker_num 2 config.yaml
   [[ $(members '[m["1"]["status"], [life["status"] for life in m["1"]["earlier"]], o["first_failure"], o["exit"]]') == "[0, [9], None, 0]" ]] || fail "$(members o)"
   [[ $stderr != *' -'* && $stderr != *'.-'* ]] || fail "$stderr"

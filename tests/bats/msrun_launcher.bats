@@ -46,7 +46,7 @@ has() {
 @test "on one host, the address and the number of the host are not used" {
   planned net.py 2 2 no.such.host 8119 7 out True 99
   has --worker_num=2 --master_addr=127.0.0.1 --master_port=8119 --node_rank=0
-  [[ $stderr == 'msrun_launcher.sh: note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used' ]] || fail "$stderr"
+  [[ $stderr == 'msrun_launcher.sh: note: all 2 ranks are on this host: MASTER_ADDR and NODE_RANK are not used' ]] || fail "$stderr"
 }
 
 # bats test_tags=thorough

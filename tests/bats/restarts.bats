@@ -110,7 +110,7 @@ os.makedirs(folder, exist_ok=True)
 open(f"{folder}/net-1_{number * 10}.ckpt", "w").write("weights")
 sys.exit(number < 4)
 PY
-  ends 0 '*restart 1 has brought the job further, to the checkpoint weights/net-1_20.ckpt: *restart 1 of 1 in 1 s*restart 2 has *: exit 0;*' \
+  ends 0 '*restart 1 made progress, to the checkpoint weights/net-1_20.ckpt: *restart 1 of 1 in 1 s*restart 2 made *: exit 0;*' \
     program -n 1 --max_restarts 1 ./saves.py --save weights
   [[ "$(made steps)" = '[None, None, None, None]' ]]
 }
