@@ -220,8 +220,8 @@ def test_the_plan_stays_if_every_host_answers(run, again):
 def test_the_plan_without_the_host_that_the_engine_has_named(run, again):
     remarks, plan = again("b")
     assert remarks[:2] == [
-        "b (ranks 2,3) is excluded from this job from now on: mpirun can no longer reach it; check it before you use it "
-        "again",
+        "b (ranks 2,3) is excluded from this job from now on: mpirun can no longer reach it; check it before "
+        "you use it again",
         "the job continues with 4 ranks on 2 hosts; it had 6 ranks",
     ]
     assert plan.lost == ["b mpirun can no longer reach it"] and "train.py" in plan.trainer
