@@ -2,7 +2,7 @@
 # Trains with one rank on device 0 of this machine.
 #
 # Usage: bash scripts/ascend1p.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/ascend1p.sh [options] PROGRAM [its words]
+#        bash scripts/ascend1p.sh [options] PROGRAM [arguments]
 #
 # Example:
 #   bash scripts/ascend1p.sh configs/mnist/lenet5_mnist.yaml

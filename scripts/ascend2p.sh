@@ -2,7 +2,7 @@
 # Trains with 2 ranks, one on each of devices 0 and 1 of this machine.
 #
 # Usage: bash scripts/ascend2p.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/ascend2p.sh [options] PROGRAM [its words]
+#        bash scripts/ascend2p.sh [options] PROGRAM [arguments]
 #
 # Example:
 #   bash scripts/ascend2p.sh configs/mnist/lenet5_mnist.yaml

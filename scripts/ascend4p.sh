@@ -2,7 +2,7 @@
 # Trains with 4 ranks, one on each of devices 4 to 7 of this machine.
 #
 # Usage: bash scripts/ascend4p.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/ascend4p.sh [options] PROGRAM [its words]
+#        bash scripts/ascend4p.sh [options] PROGRAM [arguments]
 #
 # Example:
 #   bash scripts/ascend4p.sh configs/mnist/lenet5_mnist.yaml

@@ -2,7 +2,7 @@
 # Trains with 8 ranks, one on each of devices 0 to 7 of this machine.
 #
 # Usage: bash scripts/ascend8p.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/ascend8p.sh [options] PROGRAM [its words]
+#        bash scripts/ascend8p.sh [options] PROGRAM [arguments]
 #
 # Example:
 #   bash scripts/ascend8p.sh configs/mnist/lenet5_mnist.yaml

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Starts any number of ranks of any program on this machine, and supervises them.
 #
-# Usage: bash scripts/launch.sh [options] PROGRAM [its words]
+# Usage: bash scripts/launch.sh [options] PROGRAM [arguments]
 #        bash scripts/launch.sh [options] CONFIG [-- trainer arguments]
 #
 # PROGRAM is a Python file, -m and a module, a file with the run bit, or a program on PATH. All words after it are its

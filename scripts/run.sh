@@ -2,7 +2,7 @@
 # Trains ResNet-50 on CIFAR-10, data parallel, with ranks on devices 0 to RANK_SIZE-1 of this machine.
 #
 # Usage: bash scripts/run.sh [options] DATA_PATH RANK_SIZE [-- trainer arguments]
-#        bash scripts/run.sh [options] DATA_PATH RANK_SIZE PROGRAM [its words]
+#        bash scripts/run.sh [options] DATA_PATH RANK_SIZE PROGRAM [arguments]
 #
 # DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. DATA_PATH
 # replaces the dataset_root of the config, also of one that --config names.

@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 #        bash scripts/run_cluster.sh --hostfile HOSTS [options] DATA_PATH
-#        bash scripts/run_cluster.sh [options] [DATA_PATH] RANK_TABLE_FILE RANK_SIZE RANK_START PROGRAM [its words]
-#        bash scripts/run_cluster.sh --hostfile HOSTS [options] [DATA_PATH] PROGRAM [its words]
+#        bash scripts/run_cluster.sh [options] [DATA_PATH] RANK_TABLE_FILE RANK_SIZE RANK_START PROGRAM [arguments]
+#        bash scripts/run_cluster.sh --hostfile HOSTS [options] [DATA_PATH] PROGRAM [arguments]
 #
 # RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
 # the command is typed. With --hostfile the script builds the table, or checks the one of --rank_table, and

@@ -2,7 +2,7 @@
 # Trains with one process on this machine's processors: no cluster, no rank table.
 #
 # Usage: bash scripts/run_cpu.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/run_cpu.sh [options] PROGRAM [its words]
+#        bash scripts/run_cpu.sh [options] PROGRAM [arguments]
 #
 # The script sets the config's system.distribute to False. DATA_PATH in the environment replaces its dataset_root.
 #

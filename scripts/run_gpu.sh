@@ -2,7 +2,7 @@
 # Trains with ranks on the GPUs of this machine; Open MPI starts them.
 #
 # Usage: bash scripts/run_gpu.sh [options] DATA_PATH [-- trainer arguments]
-#        bash scripts/run_gpu.sh [options] [DATA_PATH] PROGRAM [its words]
+#        bash scripts/run_gpu.sh [options] [DATA_PATH] PROGRAM [arguments]
 #
 # DATA_PATH is the folder of the data set; the ranks get it in their environment. Options of mpirun are options
 # here, too, such as -mca, -x and --hostfile: see docs/mpirun.md.

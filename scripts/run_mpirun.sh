@@ -2,7 +2,7 @@
 # Trains with ranks of this machine that Open MPI starts, one on each of devices 0 to N-1.
 #
 # Usage: bash scripts/run_mpirun.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/run_mpirun.sh [options] PROGRAM [its words]
+#        bash scripts/run_mpirun.sh [options] PROGRAM [arguments]
 #
 # Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
 #

@@ -2,7 +2,7 @@
 # Trains on several hosts that are named in the command; Open MPI starts the ranks over ssh.
 #
 # Usage: bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] [-- trainer arguments]
-#        bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] PROGRAM [its words]
+#        bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] PROGRAM [arguments]
 #
 # A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The environment and
 # the data must be at the same paths on all hosts. All need the same version of this project, installed in

@@ -2,7 +2,7 @@
 # Trains on the hosts of a file; Open MPI starts the ranks over ssh.
 #
 # Usage: bash scripts/run_mpirun_2.sh [options] HOSTFILE [-- trainer arguments]
-#        bash scripts/run_mpirun_2.sh [options] HOSTFILE PROGRAM [its words]
+#        bash scripts/run_mpirun_2.sh [options] HOSTFILE PROGRAM [arguments]
 #
 # HOSTFILE has Open MPI's syntax, one host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
 # it has slots, one on each of its devices 0 to SLOTS-1. The environment and the data must be at the same

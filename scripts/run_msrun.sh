@@ -2,7 +2,7 @@
 # Trains with MindSpore's own launcher, msrun: no rank table; the ranks find each other through MindSpore's scheduler.
 #
 # Usage: bash scripts/run_msrun.sh [options] CONFIG [-- trainer arguments]
-#        bash scripts/run_msrun.sh [options] PROGRAM [its words]
+#        bash scripts/run_msrun.sh [options] PROGRAM [arguments]
 #
 # With several hosts, type the command on each of them, with that host's --node_rank.
 #

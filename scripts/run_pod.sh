@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains in the pods of a Kubernetes job: the command of every pod's container.
 #
-# Usage: bash scripts/run_pod.sh [options] PROGRAM [its words]
+# Usage: bash scripts/run_pod.sh [options] PROGRAM [arguments]
 #        bash scripts/run_pod.sh [options] CONFIG [-- trainer arguments]
 #
 # The job comes from the environment: the variables of ascend-operator, Volcano, ModelArts or an Indexed Job, and the

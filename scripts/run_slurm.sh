@@ -3,7 +3,7 @@
 #
 # Usage: sbatch -N NODES --ntasks-per-node=N scripts/run_slurm.sh [options] CONFIG [-- trainer arguments]
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
-#        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] PROGRAM [its words]
+#        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] PROGRAM [arguments]
 #
 # The environment and the data must be at the same paths on all nodes. All need the same version of this project,
 # installed in the environment or at the same path. After scancel, and at the job's time limit, the ranks get the grace

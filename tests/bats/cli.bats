@@ -121,7 +121,7 @@ PY
   ends 0 '*' launch ascend2p.sh config.yaml
   [[ "$(cat train.log)" = mine ]]
   [[ -d logs/latest ]] && [[ ! -L logs/latest ]]
-  [[ $stderr == *'logs/latest is not of a run; it is left as it is'*'train.log is not of a run'* ]] || fail "$stderr"
+  [[ $stderr == *'logs/latest does not belong to a run; it is not changed'*'train.log does not belong to a run'* ]] || fail "$stderr"
 }
 
 @test "--log_dir: the runs go there, with blanks in its name too" {
@@ -149,7 +149,7 @@ PY
 
 @test "options of MSLAUNCH_OPTIONS: in a note, in the plan and in launch.json; the typed ones win" {
   export MSLAUNCH_OPTIONS="--grace 3 --log_dir 'my logs' --hostfile hosts"
-  ends 0 "*ascend2p.sh: from MSLAUNCH_OPTIONS: --grace 3 --log_dir my*logs; --no_defaults leaves them out*" launch ascend2p.sh config.yaml
+  ends 0 "*ascend2p.sh: from MSLAUNCH_OPTIONS: --grace 3 --log_dir my*logs; --no_defaults ignores them*" launch ascend2p.sh config.yaml
   [[ "$(python -c 'import json; print(json.load(open("my logs/latest/launch.json"))["defaults"])')" = '--grace 3 --log_dir my\ logs' ]]
   ends 0 '*' launch ascend2p.sh --log_dir=. --grace 5s --dry_run config.yaml
   [[ $output != *MSLAUNCH* && $stderr != *MSLAUNCH* ]]
@@ -157,6 +157,6 @@ PY
   [[ $output == *$'\n# options from MSLAUNCH_OPTIONS: --grace 3\n'* ]]
   ends 0 '*' launch ascend2p.sh --no-defaults config.yaml
   [[ -d logs && $stderr != *MSLAUNCH* ]]
-  MSLAUNCH_OPTIONS='--devices 0-3' ends 2 '*names 4*ascend2p.sh: from MSLAUNCH_OPTIONS: --devices 0-3; --no_defaults leaves them out*' \
+  MSLAUNCH_OPTIONS='--devices 0-3' ends 2 '*names 4*ascend2p.sh: from MSLAUNCH_OPTIONS: --devices 0-3; --no_defaults ignores them*' \
     launch ascend2p.sh config.yaml
 }

@@ -55,15 +55,15 @@ lost() {
   launch_json '[(loss["host"], loss["attempt"], loss["ranks"]) for loss in r["lost_hosts"]]'
 }
 
-@test "a host is switched off: the job goes on without it, with fewer ranks, and names it" {
+@test "a host is switched off: the job continues without it, with fewer ranks, and names it" {
   lab_up 3
   waiting 6
   launch_on_hosts 6 run_mpirun_1.sh node0:2,node1:2,10.77.0.3:2
   "$LAB_SH" off 1
-  ended_well '*: the host node1 (ranks 2,3) is lost after *: node1 (ranks 2,3) is out of this job from now on: *
-*: the job goes on with 4 ranks on 2 hosts; it had 6 ranks
+  ended_well '*: the host node1 (ranks 2,3) is lost after *: node1 (ranks 2,3) is excluded from this job from now on: *
+*: the job continues with 4 ranks on 2 hosts; it had 6 ranks
 *: restart 1 of 2 in 1 s
-*: the job went on without node1 (*'
+*: the job continued without node1 (*'
   [[ "$(hosts_now) $(lost)" = "node0 node0 10.77.0.3 10.77.0.3 [('node1', 0, [2, 3])]" ]] || fail "$(hosts_now) $(lost)"
   [[ "$(launch_json 'r["outcome"]["attempts"][0]["lost_host"], "lost_host" in r["outcome"]')" = "('node1', False)" ]]
   [[ "$(launch_json '[len(plan["ranks"]) for plan in r["earlier_plans"]]')" = '[6]' ]]
@@ -78,7 +78,7 @@ lost() {
   launch_on_hosts 3 run_mpirun_2.sh hosts
   grep -q ': spare, in case a host is lost: node3' "$BATS_TEST_TMPDIR/stderr"
   "$LAB_SH" off 1
-  ended_well '*: the job goes on with 3 ranks on 3 hosts; from the spare ones: node3*'
+  ended_well '*: the job continues with 3 ranks on 3 hosts; from the spare ones: node3*'
   [[ "$(hosts_now) $(launch_json 'r["spares"]')" = "node0 node3 node2 ['node3']" ]] || fail "$(hosts_now)"
   [[ "$(recorded rank_1 'r["env"]["RESUME_RANK_SIZES"]')" = 3 ]]
 }
@@ -90,7 +90,7 @@ lost() {
   "$LAB_SH" link 1 down
   "$LAB_SH" link 2 down
   "$LAB_SH" link 4 down
-  ended_well '*: the job goes on with 2 ranks on 2 hosts; it had 4 ranks*'
+  ended_well '*: the job continues with 2 ranks on 2 hosts; it had 4 ranks*'
   [[ "$(hosts_now)" = 'node0 node3' ]]
   [[ "$(lost)" == *"('node1', 0, [1])"* && "$(lost)" == *"('node2', 0, [2])"* && "$(lost)" == *"('node4', 0, [])"* ]] || fail "$(lost)"
 }
@@ -101,7 +101,7 @@ lost() {
   launch_on_hosts 3 run_mpirun_1.sh node0:1,node1:1,node2:1
   STUB_DO=''
   on 1 pkill -KILL -x 'orted|prted' # the host itself is well
-  ended_well '*: node1 (rank 1) is out of this job from now on: *'
+  ended_well '*: node1 (rank 1) is excluded from this job from now on: *'
   [[ "$(hosts_now)" = 'node0 node2' ]]
 }
 
@@ -169,7 +169,7 @@ PY
   cluster_of 3 2 --spare 1 --rank_table mine.json
   [[ "$(servers logs/latest/hccl_2s_4p.json)" = $'10.77.0.1 0 1 10.78.0.1\n10.77.0.2 2 3 10.78.1.1' ]]
   "$LAB_SH" off 1
-  ended_well '*: the job goes on with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
+  ended_well '*: the job continues with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
   [[ "$(servers logs/latest/restart_1/hccl_2s_4p.json)" = $'10.77.0.1 0 1 10.78.0.1\n10.77.0.3 2 3 10.78.2.1' ]]
   cmp mine.json before.json
 }
@@ -199,7 +199,7 @@ PY
   cluster_of 3 2 --spare 1 --rank_table mine.json
   [[ "$(networks logs/latest/hccl_4p.json)" = '0:srv0 1:srv0 2:srv1 3:srv1' ]]
   "$LAB_SH" off 1
-  ended_well '*: the job goes on with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
+  ended_well '*: the job continues with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
   [[ "$(networks logs/latest/restart_1/hccl_4p.json)" = '0:srv0 1:srv0 2:srv2 3:srv2' ]]
   [[ "$(hosts_now)" = '10.77.0.1 10.77.0.1 10.77.0.3 10.77.0.3' ]]
 }
@@ -260,7 +260,7 @@ trains_without() {
     ((SECONDS < until + 200)) || fail "it does not end: $(<"$BATS_TEST_TMPDIR/stderr")"
     sleep 0.1
   done
-  ended_well "*: restart 1 of 1 in 1 s*: the job went on without node1 (*"
+  ended_well "*: restart 1 of 1 in 1 s*: the job continued without node1 (*"
 }
 
 # loss_goes_on LOG LOG: the second log goes on from a checkpoint, with a loss near the end of the first one's, not near
@@ -310,7 +310,7 @@ PY
     ((SECONDS < until + 200)) || fail "it does not end: $(<"$BATS_TEST_TMPDIR/stderr")"
     sleep 0.1
   done
-  ended_well '*: the job goes on with 2 ranks on 1 host; it had 4 ranks*: restart 1 of 1*'
+  ended_well '*: the job continues with 2 ranks on 1 host; it had 4 ranks*: restart 1 of 1*'
   grep -E "^continues after epoch [0-9]+, from .*/restart_1/resumed/rank_1/" logs/latest/restart_1/rank_1.log \
     || fail "$(<logs/latest/restart_1/rank_1.log)"
   [[ "$(launch_json 'r["resumed"]["ranks"]')" = 4 ]]

@@ -67,12 +67,12 @@ end_of() {
   kill -KILL ${steps[@]+"${steps[@]}"} "${found[@]}" 2>/dev/null || true
 }
 
-@test "a node goes down: the job goes on without it, and names it with Slurm's reason" {
+@test "a node goes down: the job continues without it, and names it with Slurm's reason" {
   export STUB_DO='0: first wait; 1: first wait; 2: first wait'
   allocated 3
   loses n1 # Slurm ends the whole step: sometimes a rank of another node is seen to end first
-  ended 0 "*: n1 (rank 1) is out of this job from now on: Slurm says: down*broken fan; *
-*: the job goes on with 2 ranks on 2 hosts; it had 3 ranks*: restart 1 of 2 in 1 s*: the job went on without n1 (*"
+  ended 0 "*: n1 (rank 1) is excluded from this job from now on: Slurm says: down*broken fan; *
+*: the job continues with 2 ranks on 2 hosts; it had 3 ranks*: restart 1 of 2 in 1 s*: the job continued without n1 (*"
   launch_json_fits
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['n0', 'n2']" ]]
   [[ "$(recorded rank_1 '[r["env"][n] for n in ("SLURMD_NODENAME", "RANK_SIZE", "MS_WORKER_NUM", "RESUME_RANK_SIZES")]')" = "['n2', '2', '2', '3']" ]]
@@ -86,7 +86,7 @@ end_of() {
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
   rm "$STUB_OUT/scheduler.json" # the next attempt's ranks wait for another
   loses n0
-  ended 0 "*: the job goes on with 2 ranks on 2 hosts; from the spare ones: n2*"
+  ended 0 "*: the job continues with 2 ranks on 2 hosts; from the spare ones: n2*"
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['n2', 'n1']" ]]
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n2 ]]
 }
@@ -99,7 +99,7 @@ end_of() {
   kill -KILL "$(<"$SLURM/slurmd.n1.pid")"
   end_of n1
   kill -KILL "$(recorded rank_0 'r["pid"]')" # as a rank does that hears no more of the others
-  ended 0 '*: restart 1 of 2 in 1 s*: the host n1 (rank 1) is lost after *: n1 (rank 1) is out of this job from now on: *: restart 2 of 2 in 2 s*'
+  ended 0 '*: restart 1 of 2 in 1 s*: the host n1 (rank 1) is lost after *: n1 (rank 1) is excluded from this job from now on: *: restart 2 of 2 in 2 s*'
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]], r["lost_hosts"][0]["attempt"]')" = "(['n0', 'n2'], 1)" ]]
 }
 
@@ -114,6 +114,6 @@ end_of() {
 @test "a rank that fails is no lost node: it is started again where it was; a node that fails again and again is named" {
   export STUB_DO='0: wait; 1: await 0 2, exit 3; 2: wait'
   allocated 3
-  ended 3 '*: in each of the 3 attempts that failed, a rank of n1 failed first; look at that host, or leave it out*'
+  ended 3 '*: in each of the 3 failed attempts, a rank on n1 failed first; check that host, or exclude it*'
   [[ $stderr != *'out of this job'* && "$(launch_json '[rank["host"] for rank in r["ranks"]], "lost_hosts" in r')" = "(['n0', 'n1', 'n2'], False)" ]] || fail "$stderr"
 }

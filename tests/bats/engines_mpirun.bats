@@ -166,7 +166,7 @@ ends_through_mpirun() {
   mkdir -p log_output/1/rank.0 log_output/1/rank.1 mine
   echo mine | tee mine/rank_1.log >log_output/1/rank.0/stdout
   ln -s "$PWD/mine/rank_1.log" log_output/1/rank.1/stdout
-  ends 0 '*log_output/1/rank.0/stdout, log_output/1/rank.1/stdout: not of a launch of ours, and left as it is; the logs of these ranks are only in logs/run_mpirun-*' \
+  ends 0 '*log_output/1/rank.0/stdout, log_output/1/rank.1/stdout: not made by this launcher, and not changed; the logs of these ranks are only in logs/run_mpirun-*' \
     run_mpirun --output_filename log_output
   [[ "$(cat log_output/1/rank.?/stdout mine/*)" = $'mine\nmine\nmine' ]]
   [[ -L log_output/1/rank.2/stdout ]]

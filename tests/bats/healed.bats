@@ -18,7 +18,7 @@ members() {
 }
 
 @test "a rank that fails and is started again does not end the job, and has two lines" {
-  STUB_DO='1: await 0, once exit 9, print 1' ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*rank 1 (device 1) has been started again*\n0     0       0  *\n1     1       9, started again  *\n1     1       0  *' \
+  STUB_DO='1: await 0, once exit 9, print 1' ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*rank 1 (device 1) has been restarted*\n0     0       0  *\n1     1       9, restarted  *\n1     1       0  *' \
     launch run_msrun.sh --worker_num 2 config.yaml
   [[ $(members '[m["1"]["status"], [life["status"] for life in m["1"]["earlier"]], o["first_failure"], o["exit"]]') == "[0, [9], None, 0]" ]] || fail "$(members o)"
   [[ $stderr != *' -'* && $stderr != *'.-'* ]] || fail "$stderr"
@@ -26,7 +26,7 @@ members() {
 }
 
 @test "a rank that TaskD kills and starts again" {
-  FAKE_TASKD='kill 1' STUB_DO='1: once wait' ends 0 $'*\n1     1       137 SIGKILL, started again  *\n1     1       0  *' \
+  FAKE_TASKD='kill 1' STUB_DO='1: once wait' ends 0 $'*\n1     1       137 SIGKILL, restarted  *\n1     1       0  *' \
     launch run_msrun.sh --worker_num 2 config.yaml
   nobody_left
 }
@@ -37,7 +37,7 @@ members() {
 }
 
 @test "all ranks are started again" {
-  FAKE_TASKD=all STUB_DO='0: once wait; 1: await 0, once exit 9' ends 0 $'*\n0     0       137 SIGKILL, started again *\n0     0       0 *\n1     1       9, started again *\n1     1       0 *' \
+  FAKE_TASKD=all STUB_DO='0: once wait; 1: await 0, once exit 9' ends 0 $'*\n0     0       137 SIGKILL, restarted *\n0     0       0 *\n1     1       9, restarted *\n1     1       0 *' \
     launch run_msrun.sh --worker_num 2 config.yaml
 }
 
@@ -61,7 +61,7 @@ members() {
 
 @test "MindCluster's command line heals, too" {
   local -r port=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-  STUB_DO='1: await 0, once exit 9' ends 0 $'*\n1     1       9, started again  *\n1     1       0  *' \
+  STUB_DO='1: await 0, once exit 9' ends 0 $'*\n1     1       9, restarted  *\n1     1       0  *' \
     bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU "$FIXTURES/stub_trainer.py --config x" 2 2 127.0.0.1 "$port" 0 output/msrun_log False 300
 }
 
@@ -83,7 +83,7 @@ restarted_as() {
   eventually gone "$watcher"
   eventually gone "$old"
   gone "$new" && fail "the next start was killed, too"
-  end_by TERM 143 $'*\n1     1       137 SIGKILL, started again *\n1     1       143 SIGTERM, stopped by us *'
+  end_by TERM 143 $'*\n1     1       137 SIGKILL, restarted *\n1     1       143 SIGTERM, stopped by us *'
   [[ $(members 'len(m["1"]["earlier"])') == 1 ]] || fail "$(members m)"
 }
 
@@ -114,7 +114,7 @@ import one_weight
 
 sys.exit(one_weight.main())
 PY
-  ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*\n1     1       9, started again *\n1     1       0 *' \
+  ends 0 $'*rank 1 (device 1) exited with code 9 after *; TaskD decides what follows\n*\n1     1       9, restarted *\n1     1       0 *' \
     timeout -k 5 150 bash "$SCRIPTS/run_msrun.sh" --device_target CPU --worker_num 2 dies.py
   fitted_alike 2 <(tail -n 1 logs/latest/rank_0.log) <(tail -n 1 logs/latest/rank_1.log)
   [[ $(members '[len(m["1"]["earlier"]), o["exit"]]') == "[1, 0]" ]] || fail "$(members o)"

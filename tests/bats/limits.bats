@@ -213,7 +213,7 @@ first_job() {
 
 # ---- restarts of a trainer that is not ours ------------------------------------------------------------------------------
 
-readonly HEED='note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command'
+readonly HEED='note: a restart sets RESUME=1, which the trainer must handle; --restart_args adds arguments to its command'
 
 @test "restarts of a trainer that is not ours: it must heed RESUME=1; said once, and not without restarts" {
   export STUB_DO='0: first exit 3'

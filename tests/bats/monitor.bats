@@ -150,7 +150,7 @@ END
   done
   printf 'mine\n' >mine.prom
   mkfifo pipe.prom
-  refused 2 '*--metrics mine.prom: the file is there and holds no metrics of a launch; name another one, or remove it' launch ascend2p.sh --metrics mine.prom config.yaml
+  refused 2 '*--metrics mine.prom: the file exists and has no metrics of a launch; name another one, or remove it' launch ascend2p.sh --metrics mine.prom config.yaml
   refused 2 '*--metrics pipe.prom: it is not a regular file; name another one' launch ascend2p.sh --metrics pipe.prom config.yaml
   refused 2 '*--metrics .: it is not a regular file; name another one' launch ascend2p.sh --metrics . config.yaml
   refused 2 '*--metrics none/m.prom: there is no folder */none; make it, or name another file' launch ascend2p.sh --metrics none/m.prom config.yaml

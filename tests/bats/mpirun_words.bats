@@ -146,7 +146,7 @@ run_mpirun.sh -mca plm_rsh_num_concurrent 9|-mca plm_rsh_num_concurrent: mpirun 
 run_mpirun.sh --prtemca prte_forward_signals 2|--prtemca prte_forward_signals: the launcher needs the signals that mpirun forwards by itself
 run_mpirun.sh -mca plm_rsh_args "-p 22"|-mca plm_rsh_args: write the whole command: --ssh "ssh -p 2222"
 run_mpirun.sh -mca orte_abort_on_non_zero_status maybe|-mca orte_abort_on_non_zero_status maybe: write 1, or 0 for --keep_going
-run_mpirun.sh -mca pml ob1 -mca pml ucx|-mca pml is there twice; give it once
+run_mpirun.sh -mca pml ob1 -mca pml ucx|-mca pml is given twice; give it once
 run_mpirun.sh -mca "p;ml" ob1|-mca p;ml: p;ml is not the name of a parameter
 run_mpirun.sh -mca pml --bind-to|-mca: --bind-to is not a value
 run_mpirun.sh -mca pml ''|-mca: '' is not a value
@@ -171,7 +171,7 @@ run_mpirun.sh -H localhost:1 -npernode 2|--npernode 2: localhost has 1 slot; wri
 run_mpirun.sh -H a:1,b:1 --map-by node|--map-by node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 run_mpirun.sh -H a:1,b:1 -mca rmaps_base_mapping_policy node|-mca rmaps_base_mapping_policy node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 run_mpirun.sh -mca mca_base_env_list "A=1;B=2"|-mca mca_base_env_list: write -x NAME=VALUE, once for each variable
-run_mpirun.sh -mca hwloc_base_binding_policy core -bind-to core|-bind-to is there twice; give it once
+run_mpirun.sh -mca hwloc_base_binding_policy core -bind-to core|-bind-to is given twice; give it once
 run_mpirun.sh -np x|-n x is not a number from 1 to 65536
 run_gpu.sh --rankfile f|--rankfile: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 LIST

@@ -26,7 +26,7 @@ has() {
   has --worker_num=8 --local_worker_num=8 --join=True --cluster_time_out=7200 "net.py --config a\\ b.yaml --run_mode train"
   [[ $output == *"mkdir -p '$PWD'/output/msrun_log/msrun_launcher-"* || $output == *'output/msrun_log/msrun_launcher-'* ]] || fail "$output"
   [[ $output != *master_port=8118* ]] || fail "$output"
-  [[ $stderr == 'msrun_launcher.sh: note: the launch waits for its ranks, also with JOIN False; '* ]] || fail "$stderr"
+  [[ $stderr == 'msrun_launcher.sh: note: the launch waits for its ranks, even with JOIN False; '* ]] || fail "$stderr"
   planned --worker_num 2 --log_dir mine net.py
   has --worker_num=2
   [[ $output == */mine/msrun_launcher-* && $output != *output/msrun_log* ]] || fail "$output"
@@ -46,7 +46,7 @@ has() {
 @test "on one host, the address and the number of the host are not used" {
   planned net.py 2 2 no.such.host 8119 7 out True 99
   has --worker_num=2 --master_addr=127.0.0.1 --master_port=8119 --node_rank=0
-  [[ $stderr == 'msrun_launcher.sh: note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used' ]] || fail "$stderr"
+  [[ $stderr == 'msrun_launcher.sh: note: all 2 ranks are on this host: MASTER_ADDR and NODE_RANK are not used' ]] || fail "$stderr"
 }
 
 # bats test_tags=thorough

@@ -106,7 +106,7 @@ gets() {
   ends 0 '# ascend2p.sh: 2 ranks*' printed ascend2p.sh --train_script program.py config.yaml
   [[ $output == *"# every rank runs the trainer program.py with the config config.yaml"* ]] || fail "$output"
   ends 0 '*' printed ascend2p.sh program.py config.yaml
-  [[ $output == *"# every rank runs the program program.py with its own words"* ]] || fail "$output"
+  [[ $output == *"# every rank runs the program program.py with its own arguments"* ]] || fail "$output"
   ends 0 '*' printed ascend2p.sh -m package
   [[ $output == *"# every rank runs the module package"* ]] || fail "$output"
 }

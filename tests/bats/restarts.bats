@@ -49,7 +49,7 @@ made() {
 
 @test "restarts that bring the job further do not count: five of them with --max_restarts 1" {
   trains 3 5 8 9 12 14
-  ends 0 '*restart 1 of 1 in 1 s*restart 1 has brought the job further, from step 3 to step 5: --max_restarts counts anew*restart 1 of 1 in 1 s*: exit 0;*' \
+  ends 0 '*restart 1 of 1 in 1 s*restart 1 made progress, from step 3 to step 5: --max_restarts counts from 0 again*restart 1 of 1 in 1 s*: exit 0;*' \
     program -n 2 --max_restarts 1 ./train.py
   [[ "$(made reached)" = '[3, 5, 8, 9, 12, 14]' ]] || fail "$(made reached)"
   [[ "$(made steps)" = '[3, 3, 4, 2, 4, 3]' ]] || fail "$(made steps)"
@@ -110,7 +110,7 @@ os.makedirs(folder, exist_ok=True)
 open(f"{folder}/net-1_{number * 10}.ckpt", "w").write("weights")
 sys.exit(number < 4)
 PY
-  ends 0 '*restart 1 has brought the job further, to the checkpoint weights/net-1_20.ckpt: *restart 1 of 1 in 1 s*restart 2 has *: exit 0;*' \
+  ends 0 '*restart 1 made progress, to the checkpoint weights/net-1_20.ckpt: *restart 1 of 1 in 1 s*restart 2 made *: exit 0;*' \
     program -n 1 --max_restarts 1 ./saves.py --save weights
   [[ "$(made steps)" = '[None, None, None, None]' ]]
 }
@@ -162,7 +162,7 @@ PY
   touch go
   eventually grep -q 'the restart waits, at most 120 s: port .* of MindSpore.s scheduler is in use (process .* listens there: ' "$BATS_TEST_TMPDIR/stderr"
   release
-  ended 0 '*restart 1 of 1 in 1 s*the restart waits*all of that is free after * s*: exit 0;*'
+  ended 0 '*restart 1 of 1 in 1 s*the restart waits*all of this is free after * s*: exit 0;*'
   [[ $stderr != *'the restart waits'*'the restart waits'* ]]
 }
 
@@ -228,7 +228,7 @@ fails_on_npus() {
   fails_on_npus ascend2p.sh "${HCCN[@]}" --max_restarts 1
   eventually grep -q "the restart waits, at most 120 s: process $OTHER holds device 1 (python, 30000 MB)" "$BATS_TEST_TMPDIR/stderr"
   freed
-  ended 0 '*all of that is free after * s*: exit 0;*'
+  ended 0 '*all of this is free after * s*: exit 0;*'
 }
 
 @test "NPUs: a process that holds a device when the time is over is named, with what to do" {

@@ -59,8 +59,8 @@ refuses() {
 
 # resumes NAME ARGUMENT...: the launch would go on from the run of this name
 resumes() {
-  ends 0 "*ascend2p.sh: goes on after epoch 1, from runs/$1/ckpt*" own ascend2p.sh --log_dir runs --dry_run "${@:2}"
-  [[ $output == *"; it goes on after epoch 1, from runs/$1/ckpt"* ]] || fail "$output"
+  ends 0 "*ascend2p.sh: continues after epoch 1, from runs/$1/ckpt*" own ascend2p.sh --log_dir runs --dry_run "${@:2}"
+  [[ $output == *"; it continues after epoch 1, from runs/$1/ckpt"* ]] || fail "$output"
   [[ $output == *"train.resume_from="*"/runs/$1/ckpt"* ]] || fail "$output"
 }
 

@@ -197,7 +197,7 @@ in_place() {
 
 @test "the table gets other servers, in place: both pods end with 138" {
   moved in_place table 127.0.0.2 127.0.0.9
-  [[ "$(<stderr0)$(<stderr1)" == *"$TABLE has been written anew, with other servers or devices"* ]]
+  [[ "$(<stderr0)$(<stderr1)" == *"$TABLE has been rewritten, with other servers or devices"* ]]
 }
 
 # as_config_map WORD...: what the command prints is the new content of a ConfigMap's volume: a folder, a link to it that is

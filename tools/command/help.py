@@ -19,7 +19,7 @@ _EXIT = marked(
 _FRONT = marked(
     """Starts any number of ranks of any program, where this command finds itself, and supervises them.
 
-Usage: mslaunch [options] PROGRAM [its words]
+Usage: mslaunch [options] PROGRAM [arguments]
        mslaunch [options] CONFIG [-- trainer arguments]
 
 PROGRAM is a Python file, -m and a module, a file with the run bit, or a program on PATH. All words after it are its

@@ -113,7 +113,7 @@ def _pass(line: Line, name: str, values: list[str]) -> None:
 def _pass_once(option: _Typed, key: str) -> None:
     """Passes what mpirun takes only once."""
     if key in option.line.mpirun.given:
-        raise option.line.mistake(tr("{typed} is there twice; give it once", typed=option.typed))
+        raise option.line.mistake(tr("{typed} is given twice; give it once", typed=option.typed))
     option.line.mpirun.given[key] = option.values[-1]
     _pass(option.line, option.name, option.values)
 

@@ -35,7 +35,9 @@ def arguments(line: Line) -> tuple[str, ...]:
     line.program = [command]
     needless: tuple[str, ...] = ()
     if "node_rank" in names and words[0] == words[1]:
-        line.note(tr("note: this host has all {number} ranks: MASTER_ADDR and NODE_RANK are not used", number=words[0]))
+        line.note(
+            tr("note: all {number} ranks are on this host: MASTER_ADDR and NODE_RANK are not used", number=words[0])
+        )
         needless = ("master_addr", "node_rank")
     given = dict(zip(names, words))
     join = given.pop("join", "False")
@@ -67,8 +69,8 @@ def _join(line: Line, word: str) -> None:
     if word == "False":
         line.note(
             tr(
-                "note: the launch waits for its ranks, also with JOIN False; to go on at once, end the command line"
-                " with &"
+                "note: the launch waits for its ranks, even with JOIN False; to continue at once, end the command"
+                " line with &"
             )
         )
     elif word != "True":

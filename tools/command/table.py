@@ -23,51 +23,60 @@ class Option(Row):
 # {name and value: meaning} of options that a script must name to have them.
 NAMED = {
     "config FILE": marked(
-        "the training config, whatever its name (default: the argument CONFIG, else the script's own)"
+        "the training config, with any file name (default: the argument CONFIG, or else the script's own)"
     ),
     "n N": marked(
-        "number of ranks, also --nproc (default: launch.sh: the visible devices of this machine; else one for each"
-        " slot of the hosts, without hosts 8, or as many as devices are visible)"
+        "number of ranks, also --nproc (default: in launch.sh, one per visible device of this machine; otherwise"
+        " one per slot of the hosts; without hosts 8, or the number of visible devices)"
     ),
-    "npernode N": marked("ranks of each host, also -N, -ppn and --map-by ppr:N:node (default: the slots of the host)"),
+    "npernode N": marked(
+        "number of ranks on each host, also -N, -ppn and --map-by ppr:N:node (default: the slots of the host)"
+    ),
     "zoo -": marked(
-        "PROGRAM is a start script that itself starts the ranks, in a loop, by mpirun or by msrun, such as"
-        " run_distribute_train.sh: it runs once, and what it starts there is launched"
+        "PROGRAM is a start script that itself starts the ranks, in a loop or with mpirun or msrun, such as"
+        " run_distribute_train.sh: it runs once, and the launcher starts its ranks"
     ),
     "engine NAME": marked(
-        "what starts the ranks: local, mpirun, srun, msrun or pod (default: what fits the place and the options)"
+        "what starts the ranks: local, mpirun, srun, msrun or pod (default: detected from the environment and the"
+        " options)"
     ),
     "no_sink -": marked(
         "run operator by operator instead of sinking the graph (jit_level O0, GRAPH_OP_RUN=1, HCCL_WHITELIST_DISABLE=1)"
     ),
-    "output_filename DIR": marked("also link the ranks' logs there in Open MPI's layout, DIR/1/rank.N/stdout"),
+    "output_filename DIR": marked("also create links to the ranks' logs in Open MPI's layout, DIR/1/rank.N/stdout"),
     "ssh COMMAND": option_table.TABLE["ssh"].meaning,
     "hostfile FILE": marked(
-        "the hosts, in Open MPI's syntax, one a line with slots=N; this command starts the ranks of all of them"
+        "the hosts, in Open MPI's syntax, one per line with slots=N; this command starts the ranks on all of them"
     ),
     "network NAME": marked(
-        "the network between hosts that have several: an interface such as eth0, or a range such as 10.0.0.0/24"
+        "the network to use if the hosts have several: an interface such as eth0, or a range such as 10.0.0.0/24"
     ),
     "worker_num N": marked(
-        "ranks of the whole job (default: 8, or as many as devices are visible; run_pod.sh: as the environment says)"
+        "number of ranks in the whole job (default: 8, or the number of visible devices; run_pod.sh: from the"
+        " environment)"
     ),
-    "local_worker_num N": marked("ranks of this host (default: all of them; run_pod.sh: as the environment says)"),
+    "local_worker_num N": marked(
+        "number of ranks on this host (default: all of them; run_pod.sh: from the environment)"
+    ),
     "master_addr HOST": marked(
-        "the host of --node_rank 0, where MindSpore's scheduler runs (default: 127.0.0.1; run_pod.sh: as the"
-        " environment says)"
+        "the host of --node_rank 0, where MindSpore's scheduler runs (default: 127.0.0.1; run_pod.sh: from the"
+        " environment)"
     ),
     "master_port PORT": marked("the scheduler's port (default: a free one; with several hosts 8118)"),
     "node_rank N": marked("the number of this host among the hosts, from 0"),
     "sim_level 0|1|2|3": marked(
-        "compile for the ranks of a job that does not run, without devices and without a scheduler"
-        " (MS_SIMULATION_LEVEL): how many ranks the job has is --worker_num, or -n of launch.sh"
+        "compile for the ranks of a job without running it, without devices and without a scheduler"
+        " (MS_SIMULATION_LEVEL); --worker_num, or -n of launch.sh, is the number of ranks in the job"
     ),
-    "sim_rank_id N": marked("the one rank that --sim_level compiles for, in one process (default: those of this host)"),
+    "sim_rank_id N": marked(
+        "the only rank for which --sim_level compiles, in one process (default: all ranks of this host)"
+    ),
     "worker_log_name NAME": marked(
         "also link the log of each rank as NAME_N.log in the run's folder; {ip} and {hostname} in NAME are this host's"
     ),
     "table_dir DIR": marked(
-        "a folder that all pods share, without an operator: each pod writes its devices there, pod 0 the rank table"
+        "a folder that all pods share, for a job without an operator: each pod writes its devices there, and pod 0"
+        " the rank table"
     ),
     "table_hosts HOSTS": marked(
         "the hosts of a rank table of version 2.0, which does not name them, in the order of the ranks, such as"
@@ -76,18 +85,17 @@ NAMED = {
     "pod_wait SECONDS": marked(
         "how long to wait for the rank table and for the other pods; exit code 124 after it (default: 1800)"
     ),
-    "ntasks_per_node N": marked("ranks of each node (default: as in the allocation)"),
+    "ntasks_per_node N": marked("number of ranks on each node (default: as in the allocation)"),
     "spare N": marked(
-        "the last N hosts stand by: one of them takes the place of a host that is lost; needs --max_restarts. In a"
+        "the last N hosts are spares: one of them replaces a host that is lost; needs --max_restarts. In a"
         " hostfile, the word spare after a host does the same"
     ),
     "min_ranks N": marked(
-        "when a host is lost, start again only with at least N ranks, else end the job; needs --max_restarts"
+        "after the loss of a host, restart only with at least N ranks, otherwise end the job; needs --max_restarts"
         " (default: 1)"
     ),
     "preflight -": marked(
-        "first ask all hosts, compare them, and do not start where something would stop the job: the quick part of"
-        " preflight.sh"
+        "first compare all hosts with the quick part of preflight.sh, and do not start if something would stop the job"
     ),
     "json -": option_table.TABLE["json"].meaning,
 }
@@ -98,39 +106,39 @@ SHARED = {
         " run_slurm.sh); CPU: real MindSpore ranks on this machine, to try a launch without NPUs"
     ),
     "devices RANGE": marked(
-        'the devices by their physical ids, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, else those that'
-        " are visible)"
+        'the physical ids of the devices, such as "[4,8)" or "0,1,4,5" (default: the script\'s own, or else the'
+        " visible devices)"
     ),
     "exclude LIST": marked(
-        "leave out devices of this host, such as 3 or 3,5-7, hosts, such as node2, or devices of hosts, such as"
-        " node2:3,5; also node1:0,2@node3, as DeepSpeed has it"
+        "exclude devices of this host, such as 3 or 3,5-7, hosts, such as node2, or devices of hosts, such as"
+        " node2:3,5; also node1:0,2@node3, as in DeepSpeed"
     ),
     "rank_table FILE": marked(
-        "the rank table (default: RANK_TABLE_FILE if it is set, else one in the current folder or beside the"
-        " program that fits, else a new one)"
+        "the rank table (default: RANK_TABLE_FILE if it is set, else a suitable table in the current folder or next"
+        " to the program, else a new one)"
     ),
     "hccn_conf FILE": option_table.TABLE["hccn_conf"].meaning,
     "generation 910A|A2|A3|950|any": marked(
-        "the chip generation whose rules hold for devices and rank tables (default: that of this host's NPUs if it"
-        " has some, else any: only the rules of all generations)"
+        "the chip generation whose rules apply to devices and rank tables (default: that of this host's NPUs;"
+        " without NPUs any: only the rules common to all generations)"
     ),
     "train_script FILE": marked(
-        "the Python file that trains; with a config it gets --config CONFIG, else only the words after --"
-        " (default: tools/train.py of the current folder, else of this project)"
+        "the Python file that trains; with a config it gets --config CONFIG, otherwise only the arguments after --"
+        " (default: tools/train.py in the current folder, or else in this project)"
     ),
     "pytest FILE": marked(
-        "run this file of tests, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s"
+        "run this test file, or one of its tests as FILE::TEST, in every rank with: python -m pytest -s"
     ),
     "per_rank_words -": marked(
-        "replace {rank}, {local_rank}, {device}, {world_size} and {run}, the run's folder, in the program's words by"
-        " those of each rank, such as in --device_id={device}"
+        "replace {rank}, {local_rank}, {device}, {world_size} and {run}, the run's folder, in the program's"
+        " arguments by each rank's own values, such as in --device_id={device}"
     ),
     "rank_folder -": marked(
-        "run each rank in a folder of its own, folders/rank_N in the run's folder, with copies of the program's files"
+        "run each rank in its own folder, folders/rank_N in the run's folder, with copies of the program's files"
     ),
     "rank_files NAMES": marked(
-        'the same; what is copied: names and patterns with commas between them, such as "../*.py,../src" (default:'
-        " *.py, *.sh, *.yaml, *.yml, *.json, src, config and configs of the current folder)"
+        'the same, with the files to copy: names and patterns separated by commas, such as "../*.py,../src"'
+        " (default: *.py, *.sh, *.yaml, *.yml, *.json, src, config and configs in the current folder)"
     ),
     "import_once [MODULES]": marked(
         "on CPU: one process imports what the program imports of MindSpore and NumPy, and the ranks are its forks,"
@@ -143,38 +151,40 @@ SHARED = {
         " with their numbers, a live table of the ranks, or none (default: 0)"
     ),
     "keep_plogs failed|all|none": marked(
-        "which of CANN's own logs, the plogs, stay after the run on NPUs: those of an attempt that failed, cut to"
-        " 64 MiB a rank, all, or none (default: failed)"
+        "which of CANN's own logs, the plogs, to keep after a run on NPUs: those of a failed attempt, cut to 64 MiB"
+        " per rank, all, or none (default: failed)"
     ),
     "watch_plogs -": marked(
-        "on NPUs: print a line when a known fault comes into the plog of a rank while the job runs, such as an"
-        " RDMA packet without an answer, and again when it has come 10, 100, 1000 times"
+        "on NPUs: print a line when a known fault appears in the plog of a rank while the job runs, such as an RDMA"
+        " packet without an answer, and again when it has appeared 10, 100 and 1000 times"
     ),
     "no_watch -": marked(
-        "do not look whether the ranks train one thing together; else ranks that never joined the job, that all have"
-        " the same data, or whose loss leaves the others' are named while the job runs, in the report and on the page"
+        "do not check whether the ranks train one thing together; otherwise ranks that never joined the job, that"
+        " all have the same data, or whose loss drifts away from the others are named while the job runs, in the"
+        " report and on the page"
     ),
     "report -": marked(
         "when the job has ended, write a page about it, report.html in the run's folder: curves, a time line, what"
-        " went wrong; after a failure it is also written without this option, if that takes less than a second"
+        " went wrong; after a failure the page is written even without this option, if that takes less than a"
+        " second"
     ),
     "straggler FACTOR": marked(
-        "name a rank, once while the job runs and again in the report, whose step has taken FACTOR times the"
-        " median, such as 1.5, for 20 steps (default: off)"
+        "name a slow rank, once while the job runs and again in the report: one whose steps have taken FACTOR times"
+        " the median, such as 1.5, for 20 steps (default: off)"
     ),
     "metrics FILE": marked(
-        "while the job runs write its state to FILE in Prometheus' text format, for node_exporter's textfile"
-        " collector; FILE ending with .jsonl: add lines of JSON; :PORT or ADDRESS:PORT in place of FILE: answer there"
-        " over HTTP, /metrics and /healthz (default: off)"
+        "while the job runs, write its state to FILE in Prometheus' text format, for node_exporter's textfile"
+        " collector; if FILE ends with .jsonl, append lines of JSON; with :PORT or ADDRESS:PORT instead of FILE,"
+        " serve /metrics and /healthz over HTTP (default: off)"
     ),
     "stall_timeout SECONDS": marked(
-        "/healthz of --metrics :PORT answers with 503 when no rank has written to its log for this long; before the"
-        " first step, and while lines come but no step, three times as long (default: 10m)"
+        "/healthz of --metrics :PORT answers with 503 when no rank has written to its log for this long; the limit"
+        " is three times as long before the first step, and while there are log lines but no steps (default: 10m)"
     ),
     "quiet -": marked("show only what went wrong"),
     "timeout SECONDS": marked("end the job after this time, with exit code 124 (default: no limit)"),
     "stop_before SECONDS": marked(
-        "ask the ranks to save and to end this long before --timeout, or before the time limit of the Slurm job; exit"
+        "ask the ranks to save and exit this long before --timeout, or before the time limit of the Slurm job; exit"
         " code 124"
     ),
     "hang_timeout SECONDS": marked(
@@ -182,52 +192,51 @@ SHARED = {
         " all ranks first (default: no limit)"
     ),
     "max_restarts N": marked(
-        "when a rank fails, start all of them again, with RESUME=1 in their environment; at most N times in a row"
-        " without a new step or checkpoint (default: 0)"
+        "when a rank fails, restart all ranks, with RESUME=1 in their environment; at most N times in a row without"
+        " a new step or checkpoint (default: 0)"
     ),
     "restart_limit N": marked(
-        "with --max_restarts: at most N restarts in all, however far they bring the job (default: 100, or"
+        "with --max_restarts: at most N restarts in total, even if each makes progress (default: 100, or"
         " --max_restarts if that is more)"
     ),
     "restart_wait SECONDS": marked(
         "before a restart, wait at most this long until no process of the last attempt is left and its devices and"
-        " ports are free, else end the job; 0: do not look (default: 120)"
+        " ports are free, otherwise end the job; 0: do not check (default: 120)"
     ),
     "keep_going -": marked(
-        "when a rank fails, let the others go on; the exit code is that of the rank that failed first"
+        "when a rank fails, keep the others running; the exit code is that of the rank that failed first"
     ),
     "leftovers wait|end": marked(
-        "what becomes of processes that a rank has left when it ends with 0, such as those that a shell script has"
-        " started with &: the job waits until they have ended, and fails if they do; or they are ended"
-        " (default: wait)"
+        "what to do with processes that a rank leaves when it ends with 0, such as those that a shell script has"
+        " started with &: wait until they have ended, and fail if they do; or end them (default: wait)"
     ),
     "restart_args WORDS": marked(
-        "more words for the trainer from the second attempt on, in one text that is split as a shell splits words,"
-        ' such as "-o model.resume=True"'
+        "more arguments for the trainer from the second attempt on, as one text that is split as in a shell, such"
+        ' as "-o model.resume=True"'
     ),
     "resume [RUN]": marked(
-        "go on from the newest run of this config that has checkpoints, or from RUN: the folder of a run or of its"
-        " checkpoints, such as logs/latest; the next word is RUN if it is such a folder; without doubt:"
+        "continue from the newest run of this config that has checkpoints, or from RUN: the folder of a run or of"
+        " its checkpoints, such as logs/latest; the next argument is RUN if it is such a folder; unambiguous:"
         " --resume=RUN or --resume=newest"
     ),
     "wait_for_devices -": marked("if other jobs hold the devices, wait until they are free"),
     "grace SECONDS": marked(
-        "time between SIGTERM and SIGKILL when ranks are stopped, or asked to save and to end (default: 10; run_pod.sh:"
-        " 25; when Slurm ends the job: its KillWait)"
+        "time between SIGTERM and SIGKILL when ranks are stopped, or asked to save and exit (default: 10;"
+        " run_pod.sh: 25; when Slurm ends the job: its KillWait)"
     ),
     "bind_core [True|False|MAP]": marked(
-        "bind each rank to cores of its own, near its device; on CPU an even share of the cores. A MAP in JSON says"
-        ' which, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'
+        "bind each rank to its own cores, near its device; on CPU to an even share of the cores. A MAP in JSON"
+        ' selects them, as for msrun: {"device0": ["0-3"], "device1": ["4-7"]}'
     ),
     "bind_numa [True|False|MAP|FILE]": marked(
-        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them. A MAP, or a FILE in"
-        " JSON with bind_cpu and bind_memory, is as for msrun: memory is bound, too, by numactl"
+        "bind each rank to all cores of the NUMA node of its device; ranks on one node share them. With a MAP, or a"
+        " FILE in JSON with bind_cpu and bind_memory, as for msrun, the memory is also bound, with numactl"
     ),
     "no_check -": marked(
         "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
     ),
     "lang zh|en": language.MEANING,
-    "no_defaults -": marked("leave out the options that the variable MSLAUNCH_OPTIONS has for every launch"),
+    "no_defaults -": marked("ignore the options that the variable MSLAUNCH_OPTIONS has for every launch"),
     "dry_run -": marked("print the plan in a form that can be pasted into a shell; start and write nothing"),
     "version -": marked("print the version of this project"),
     "help -": marked("print this page"),

@@ -126,7 +126,7 @@ def _network(config: dict[str, Any], mode: str, ranks: int) -> list[Problem]:
     if mode == "hybrid_parallel":
         if name in BY_HAND:
             return _cut_by_hand(config, name, ranks)
-        text = tr("{name} is not cut by hand, and mode hybrid_parallel needs such a network", name=name)
+        text = tr("network {name} has no hand-written partitioning, which mode hybrid_parallel needs", name=name)
         remedy = tr("write {wanted}, or set parallel.mode to data_parallel", wanted=tr(" or ").join(BY_HAND))
     elif name in BY_HAND:
         text = tr(

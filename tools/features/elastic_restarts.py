@@ -59,7 +59,7 @@ class ElasticRestarts(Feature):
             supervisor.guardian.tell(b"gone", maker)
         status = run.world.status(maker)
         if status not in (0, REFUSED, USAGE) and supervisor.stopping.running:
-            run.say(tr("no restart {number}: the process that plans it has failed, or was ended", number=number))
+            run.say(tr("no restart {number}: the process that plans it failed or was killed", number=number))
         if status or not supervisor.stopping.running:
             supervisor.stopping.soon()  # the attempt has ended as it was: members that we stopped are shown so
             return False
@@ -105,7 +105,7 @@ class ElasticRestarts(Feature):
             host, _, reason = lost.partition(" ")
             self.run.say(
                 tr(
-                    "the job went on without {host} ({reason}); look at that host before you use it again",
+                    "the job continued without {host} ({reason}); check that host before you use it again",
                     host=host,
                     reason=reason,
                 )
@@ -115,8 +115,8 @@ class ElasticRestarts(Feature):
         if len(self._first) > 1 and len(hosts) == 1 and "" not in hosts:
             self.run.say(
                 tr(
-                    "in each of the {number} attempts that failed, a rank of {host} failed first; look at that host, "
-                    "or leave it out",
+                    "in each of the {number} failed attempts, a rank on {host} failed first; check that host, or"
+                    " exclude it",
                     number=len(self._first),
                     host=hosts.pop(),
                 )

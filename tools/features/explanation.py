@@ -89,7 +89,7 @@ class Explanation(Feature):
             return
         began = run.world.now()
         seconds = EXPLAIN_WITHIN + (SETTLE_WITHIN if "plogs" in wanted else 0)
-        answer = tr("it was not ready after {seconds} s, or was ended", seconds=f"{page[1]:.2f}") if page else ""
+        answer = tr("it was not ready after {seconds} s, or was killed", seconds=f"{page[1]:.2f}") if page else ""
         explained = False
         beside.send(json.dumps({**wanted, "within": EXPLAIN_WITHIN}).encode(), EXPLAIN_WITHIN)
         for line in beside.lines(seconds + (page[1] if page else 0)):
@@ -114,9 +114,14 @@ class Explanation(Feature):
         run = self.run
         command = _on_run("diagnose.py", run.plan.run_dir)
         if late:
-            run.say(tr("there is no time now to read all logs; this command does: {command}", command=command))
+            run.say(tr("there is no time now to read all logs; this command reads them: {command}", command=command))
         else:
-            run.say(tr("the process that explains was ended; this command does the same: {command}", command=command))
+            run.say(
+                tr(
+                    "the process that explains the failure was killed; this command does the same: {command}",
+                    command=command,
+                )
+            )
         if "plogs" in wanted:
             left = {"trouble": "", "outcome": {}, "plogs": wanted["plogs"], "attempts": wanted["attempts"]}
             self._ask(left, None)

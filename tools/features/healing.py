@@ -22,12 +22,17 @@ class Healing(Feature):
     def handed(self) -> None:
         run = self.run
         names = {"program": run.supervisor.healing.to, "engine": run.engine.name}
-        run.note(tr("{program} has the ranks: it may start them again, and {engine}'s own end decides", **names))
+        run.note(
+            tr(
+                "{program} controls the ranks: it may restart them, and the exit code of {engine} is that of the job",
+                **names,
+            )
+        )
         if run.settings.hang_timeout:
             run.say(
                 tr(
-                    "note: --hang_timeout ends the whole job, also while {program} heals it; each start of a rank"
-                    " begins its time anew",
+                    "note: --hang_timeout ends the whole job, even while {program} repairs it; each start of a rank"
+                    " resets its time",
                     program=names["program"],
                 )
             )
@@ -37,11 +42,11 @@ class Healing(Feature):
         to = self.run.supervisor.healing.to or self.run.engine.name
         if self._told > MOST:
             if self._told == MOST + 1:
-                self.run.say(tr("more ranks fail and are started again; the report at the end names them"))
+                self.run.say(tr("more ranks fail and are restarted; the report at the end names them"))
         elif member.earlier and member.status is None:
             self.run.say(
                 tr(
-                    "{who} has been started again (start {number})",
+                    "{who} has been restarted (start {number})",
                     who=report.who(member),
                     number=len(member.earlier) + 1,
                 )

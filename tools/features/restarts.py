@@ -175,7 +175,7 @@ class Restarts(Feature):
         else:
             what = tr("to the checkpoint {path}", path=one_line(short_path(came["saved"])))
         return tr(
-            "restart {number} has brought the job further, {what}: --max_restarts counts anew",
+            "restart {number} made progress, {what}: --max_restarts counts from 0 again",
             number=self.count.number,
             what=what,
         )
@@ -240,7 +240,7 @@ class Restarts(Feature):
         elif word == "free":
             self._free = _FREE
             if rest:
-                self.run.say(tr("all of that is free after {seconds} s", seconds=rest))
+                self.run.say(tr("all of this is free after {seconds} s", seconds=rest))
         elif word == "busy":
             rank, how, text = rest.split(" ", 2)
             member = self.run.supervisor.members.get(rank)

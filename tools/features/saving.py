@@ -92,8 +92,8 @@ class Saving(Feature):
         else:
             self.run.note(
                 tr(
-                    "asked to end: {ranks} saved after step {step} of epoch {epoch}, within {seconds} s; the same "
-                    "command with --resume={run} goes on from there",
+                    "asked to end: {ranks} saved after step {step} of epoch {epoch}, within {seconds} s; the same"
+                    " command with --resume={run} continues from there",
                     ranks=count(len(found["saved"]), "rank"),
                     step=found["step"],
                     epoch=found["epoch"],
@@ -106,7 +106,7 @@ class Saving(Feature):
 def _not_saved(found: dict[str, Any]) -> str:
     names = alike.named(found["not_saved"])
     return tr(
-        "asked to end: {ranks} ended without saving; --resume goes on from the last checkpoint that all ranks have",
+        "asked to end: {ranks} ended without saving; --resume continues from the last checkpoint that all ranks have",
         ranks=names,
     )
 

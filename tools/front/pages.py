@@ -22,7 +22,7 @@ def overview() -> str:
     """Every command, on one screen of 24 lines and 80 columns."""
     front = " ".join(typed.front())
     lines = [tr("Starts distributed MindSpore trainings, watches them, and explains failures.")]
-    lines.append(tr("Usage: {command} [options] PROGRAM [its words]", command=front))
+    lines.append(tr("Usage: {command} [options] PROGRAM [arguments]", command=front))
     for title, shown in GROUPS:
         lines.append(tr(title))
         lines += (f"  {each.typed:<{_WIDTH}}{tr(each.purpose)}" for each in shown)

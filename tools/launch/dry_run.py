@@ -84,7 +84,7 @@ def _about(plan: Plan) -> str:
     """What every rank runs, for people."""
     if not plan.resumed:
         return plan.about
-    return tr("{about}; it goes on {where}", about=plan.about, where=plan.resumed.where())
+    return tr("{about}; it continues {where}", about=plan.about, where=plan.resumed.where())
 
 
 def _ranks(run: Run) -> Iterator[str]:

@@ -49,7 +49,7 @@ def none() -> Job:
     return Job(
         words=[],
         restart=[],
-        about=tr("nothing here: MindSpore's scheduler is alone"),
+        about=tr("no ranks on this host, only MindSpore's scheduler"),
         source=None,
         alone=False,
         is_own=False,
@@ -218,7 +218,7 @@ def _launcher_remarks(request: Request, ranks: int) -> list[str]:
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:
     """What the job goes on from, and words that name something by a link which moves."""
-    found = [tr("goes on {where}", where=job.resumed.where()), *job.resumed.remarks] if job.resumed else []
+    found = [tr("continues {where}", where=job.resumed.where()), *job.resumed.remarks] if job.resumed else []
     return [*found, *latest_link.remarks(request)]
 
 
@@ -254,7 +254,9 @@ def _restart_remarks(request: Request, job: Job) -> list[str]:
     """What to know before restarts of a trainer that is not ours."""
     if job.is_own or job.restart or not request.max_restarts:
         return []
-    return [tr("note: a restart sets RESUME=1, which the trainer must heed; --restart_args adds words to its command")]
+    return [
+        tr("note: a restart sets RESUME=1, which the trainer must handle; --restart_args adds arguments to its command")
+    ]
 
 
 def _no_sink_remarks(request: Request, job: Job) -> list[str]:

@@ -98,7 +98,7 @@ def fault_of_file(path: str) -> str:
     mark = MARK_OF_LINES if path.endswith(LINES) else MARK
     begin = first_line(path)
     if begin and not begin.startswith(mark):
-        return tr("the file is there and holds no metrics of a launch; name another one, or remove it")
+        return tr("the file exists and has no metrics of a launch; name another one, or remove it")
     return ""
 
 

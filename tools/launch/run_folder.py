@@ -141,7 +141,7 @@ def move_link(link: str, target: str) -> list[str]:
     else:
         ours = link == train_log.NAME and train_log.is_copy(link)
     if os.path.lexists(link) and not ours:
-        return [tr("{link} is not of a run; it is left as it is", link=one_line(link))]
+        return [tr("{link} does not belong to a run; it is not changed", link=one_line(link))]
     draft = f"{link}.{os.getpid()}.part"
     try:
         os.symlink(target, draft)
@@ -162,7 +162,7 @@ def clear_links(plan: Plan) -> list[str]:
     if not found:
         return []
     text = tr(
-        "{paths}: not of a launch of ours, and left as it is; the logs of these ranks are only in {folder}",
+        "{paths}: not made by this launcher, and not changed; the logs of these ranks are only in {folder}",
         paths=some([one_line(short_path(path)) for path in found], 2),
         folder=one_line(short_path(plan.run_dir)),
     )

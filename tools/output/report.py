@@ -183,8 +183,8 @@ def lost(engine: Member, host: str, ranks: Sequence[Member]) -> str:
         numbers = named("rank", (rank.rank for rank in ranks if rank.rank is not None))
         host = f"{_without_user(ranks[-1].host)} ({numbers})"
     return tr(
-        "the host {host} is lost after {seconds} s: {engine} does not reach it any more; check that it is up, and its "
-        "network",
+        "the host {host} is lost after {seconds} s: {engine} can no longer reach it; check that it is up, and its"
+        " network",
         host=host,
         seconds=engine.seconds,
         engine=engine.name,
@@ -238,7 +238,7 @@ def table(
         ways = grouped((ends.of(rank), rank.rank or 0) for rank in ranks if rank is not first)
         rows += [f"{how}: {alike.named(same)}" for how, same in ways.items()]
         if again := [rank.rank for rank in ranks if rank.earlier and rank.rank is not None]:
-            rows.append(tr("started again: {ranks}", ranks=alike.named(again)))
+            rows.append(tr("restarted: {ranks}", ranks=alike.named(again)))
     return rows
 
 
@@ -270,7 +270,7 @@ class _Ends:
         elif rank.failed:
             text += tr(", failed")
         elif rank.again:
-            text += tr(", started again")
+            text += tr(", restarted")
         elif signal and self._stopping and not rank.handed:
             text += tr(", stopped by us")
         return text

@@ -198,7 +198,7 @@ def _after_stop(data: RunData) -> list[str]:
     """What to do after a hang, a limit, or a request."""
     what = data.attempts[-1].stopped_by
     if asked.all_saved({"asked": data.attempts[-1].asked}):
-        return [tr("the same command with --resume={run} goes on from there", run=one_line(short_path(data.folder)))]
+        return [tr("the same command with --resume={run} continues from there", run=one_line(short_path(data.folder)))]
     if what == "hang":
         few = hang.apart(data.launch, data.folder)
         if few:

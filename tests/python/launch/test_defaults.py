@@ -85,11 +85,11 @@ def test_hosts_that_are_an_argument_win():
         ("--n 4", "unknown option --n"),
         ("-np 4", "unknown option -np"),
         ("-x A=1", "unknown option -x"),
-        ("train.py", "train.py is not an option; type programs, configs and their words"),
+        ("train.py", "train.py is not an option; type programs, configs and their arguments"),
         ("--quiet -- x", "-- is not an option"),
-        ("--config c.yaml", "--config is for one launch; type it there"),
-        ("--zoo", "--zoo is for one launch"),
-        ("--help", "--help is for one launch"),
+        ("--config c.yaml", "--config is for a single launch; type it there"),
+        ("--zoo", "--zoo is for a single launch"),
+        ("--help", "--help is for a single launch"),
         ("--log_dir", "--log_dir needs a value: --log_dir DIR"),
         ("--timeout soon", "--timeout soon is not a time: "),
         ("--log_dir 'x", "a quote is not closed: --log_dir 'x"),
@@ -108,7 +108,7 @@ def test_a_mistake_names_the_variable(text, fault):
 def test_a_refusal_says_where_its_option_comes_from():
     with pytest.raises(Refusal) as refusal:
         with_defaults("--leftovers x --quiet", "launch.sh", "-n 2 train.py")
-    told = "from MSLAUNCH_OPTIONS: --leftovers x --quiet; --no_defaults leaves them out"
+    told = "from MSLAUNCH_OPTIONS: --leftovers x --quiet; --no_defaults ignores them"
     assert refusal.value.lines[0].startswith("--leftovers x: write one of wait, end")
     assert refusal.value.lines[1:] == (told,)
     other = Refusal(REFUSED, "no such file")

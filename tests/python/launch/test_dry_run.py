@@ -94,7 +94,7 @@ def test_scheduler_cores_plogs_and_what_makes_tables_and_checkpoints():
         resumed=SimpleNamespace(convert=["convert", "it"], where=lambda: "after epoch 1"),
     )
     printed = list(dry_run.lines(run_of(found)))
-    assert printed[1] == "# every rank runs the program x.py; it goes on after epoch 1"
+    assert printed[1] == "# every rank runs the program x.py; it continues after epoch 1"
     assert printed[4:6] == ["make table", "convert it"]
     assert printed[-6:] == [
         "# the scheduler of MindSpore's cluster",

@@ -220,15 +220,15 @@ def test_the_plan_stays_if_every_host_answers(run, again):
 def test_the_plan_without_the_host_that_the_engine_has_named(run, again):
     remarks, plan = again("b")
     assert remarks[:2] == [
-        "b (ranks 2,3) is out of this job from now on: mpirun does not reach it any more; look at it before you use it "
-        "again",
-        "the job goes on with 4 ranks on 2 hosts; it had 6 ranks",
+        "b (ranks 2,3) is excluded from this job from now on: mpirun can no longer reach it; check it before "
+        "you use it again",
+        "the job continues with 4 ranks on 2 hosts; it had 6 ranks",
     ]
-    assert plan.lost == ["b mpirun does not reach it any more"] and "train.py" in plan.trainer
+    assert plan.lost == ["b mpirun can no longer reach it"] and "train.py" in plan.trainer
     assert plan.exports["RESUME_RANK_SIZES"] == "6"
     document = document_of(run)
     assert document["lost_hosts"] == [
-        {"host": "b", "attempt": 0, "ranks": [2, 3], "reason": "mpirun does not reach it any more"}
+        {"host": "b", "attempt": 0, "ranks": [2, 3], "reason": "mpirun can no longer reach it"}
     ]
     assert [len(plan["ranks"]) for plan in document["earlier_plans"]] == [6] and len(document["ranks"]) == 4
 

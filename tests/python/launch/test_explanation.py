@@ -97,9 +97,9 @@ def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypat
     monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
     told = ended(run, monkeypatch, lambda orders, tells, run_dir: time.sleep(600))
     assert len(told) == 2
-    assert told[0].startswith("there is no time now to read all logs; this command does: python ")
+    assert told[0].startswith("there is no time now to read all logs; this command reads them: python ")
     assert told[0].endswith(run.plan.run_dir) and "/diagnose.py " in told[0]
-    assert told[1].startswith("no page of this run: it was not ready after 0.10 s, or was ended; ")
+    assert told[1].startswith("no page of this run: it was not ready after 0.10 s, or was killed; ")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGALRM, "exit", "raise", "stop"])
@@ -120,7 +120,7 @@ def test_a_child_that_ends_or_stands_still(run, monkeypatch, how):
     assert [text.partition(":")[0] for text in told] == (
         []
         if how == "stop"
-        else ["the process that explains was ended; this command does the same", "no page of this run"]
+        else ["the process that explains the failure was killed; this command does the same", "no page of this run"]
     )
 
 

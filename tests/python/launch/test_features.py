@@ -84,7 +84,7 @@ def test_a_restart_whose_plan_cannot_be_made_is_given_up_in_words(monkeypatch, t
         engine=SimpleNamespace(knows_hosts=False),
     )
     assert ElasticRestarts(run).may_restart(1) is not fails
-    assert told == (["no restart 1: the process that plans it has failed, or was ended"] if fails else [])
+    assert told == (["no restart 1: the process that plans it failed or was killed"] if fails else [])
     assert ("OSError: [Errno 28]" in capfd.readouterr().err) == fails
 
 

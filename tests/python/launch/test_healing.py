@@ -55,7 +55,7 @@ def test_the_table_and_the_outcome_have_every_start_in_order(job):
     assert job.run() == 0
     lines = report.table(job.supervisor.members.ranks(), None, (), stopping=True)
     assert [line.split()[0] for line in lines[1:]] == ["0", "1", "1", "1", "1"]
-    assert ["started again" in line for line in lines[1:]] == [False, True, True, True, False]
+    assert ["restarted" in line for line in lines[1:]] == [False, True, True, True, False]
     found = outcome.of_attempt(job.supervisor.members, None, status=0, stopped_by="", logs=".")
     found = json.loads(json.dumps(found))["members"]["1"]
     assert [(one["status"], one["seconds"], one["pid"]) for one in (*found["earlier"], found)] == [
@@ -77,7 +77,7 @@ def test_with_many_ranks_the_table_names_those_that_were_started_again():
     job.world.ends(25, "msrun", 0)
     assert job.run() == 0
     lines = report.table(job.supervisor.members.ranks(), None, (), stopping=True)
-    assert lines[1:] == ["0: ranks 0-39", "started again: rank 7"]
+    assert lines[1:] == ["0: ranks 0-39", "restarted: rank 7"]
 
 
 @pytest.mark.parametrize(

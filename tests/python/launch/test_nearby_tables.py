@@ -44,7 +44,7 @@ def test_it_is_found_beside_the_program(write):
     found = chosen("examples/net.py")
     assert found == (
         "rank_table_2pcs.json",
-        ["rank table: examples/rank_table_2pcs.json, found beside the program"],
+        ["rank table: examples/rank_table_2pcs.json, found next to the program"],
     )
     assert chosen("net.py")[0] == "hccl_2p_01_127.0.0.1.json"  # built
 
@@ -55,8 +55,8 @@ def test_of_several_that_fit_that_of_hccl_tools_and_of_this_folder_comes_first(w
     name, remarks = chosen("there/net.py")
     assert name == "hccl_z.json"
     assert remarks == [
-        "rank tables not taken: rank_table_2pcs.json (fits, too), a.json (fits, too), there/hccl_a.json (fits, too); "
-        "--rank_table FILE takes one, or says what is wrong with it",
+        "rank tables not used: rank_table_2pcs.json (also fits), a.json (also fits), there/hccl_a.json (also fits); "
+        "--rank_table FILE selects one, or reports what is wrong with it",
         "rank table: hccl_z.json, found in this folder",
     ]
 
@@ -70,7 +70,7 @@ def test_one_line_says_why_none_was_taken_and_one_is_built(write, world):
     name, (others, built) = chosen()
     assert name == "hccl_2p_01_127.0.0.1.json" and built.startswith("rank table: built for devices 0,1, addresses from")
     assert others.startswith(
-        "rank tables not taken: hccl_torn.json (not JSON), rank_table_16pcs.json (2 servers), rank_table_8pcs.json "
+        "rank tables not used: hccl_torn.json (not JSON), rank_table_16pcs.json (2 servers), rank_table_8pcs.json "
         "(devices 0-7), other_host.json (server 10.9.9.9), spoilt.json (1 mistake); --rank_table"
     )
 
@@ -79,7 +79,7 @@ def test_that_none_was_taken_is_also_said_where_none_can_be_built(write):
     write("rank_table_8pcs.json", 8)
     with pytest.raises(Refusal) as refused:
         chosen(conf="no.conf")
-    assert refused.value.lines[0].startswith("rank tables not taken: rank_table_8pcs.json (devices 0-7);")
+    assert refused.value.lines[0].startswith("rank tables not used: rank_table_8pcs.json (devices 0-7);")
     assert refused.value.lines[1].startswith("no rank table could be built")
 
 

@@ -218,8 +218,8 @@ def test_the_words_after_a_quoted_command():
 def test_on_one_host_address_and_number_of_the_host_are_not_used():
     found = command("msrun_launcher.sh", "net.py 2 2 h 8119 1 out False 99")
     assert [note.split(";")[0] for note in found.notes] == [
-        "note: this host has all 2 ranks: MASTER_ADDR and NODE_RANK are not used",
-        "note: the launch waits for its ranks, also with JOIN False",
+        "note: all 2 ranks are on this host: MASTER_ADDR and NODE_RANK are not used",
+        "note: the launch waits for its ranks, even with JOIN False",
     ]
     asked = Request.from_words(found.words)
     assert (asked.master_addr, asked.node_rank) == (None, None)

@@ -194,7 +194,7 @@ def test_the_watcher_tells_a_new_table_from_one_that_is_being_written(tmp_path):
         ('{"status": "initializing"}', (f'the status of {path} is "initializing", not "completed"', False)),
         (
             json.dumps(table({"container_ip": "10.9.0.1"})),
-            (f"{path} has been written anew, with other servers or devices", False),
+            (f"{path} has been rewritten, with other servers or devices", False),
         ),
     ):
         path.write_text(part)

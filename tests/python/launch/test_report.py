@@ -142,10 +142,10 @@ def test_a_lost_host_is_known_by_its_names():
     assert report.ranks_of_lost("n", ranks) == report.ranks_of_lost("example", ranks) == []
     sentence = report.lost(member("mpirun", 255), "n1", ranks[2:4])
     assert sentence == (
-        "the host node1 (ranks 2,3) is lost after 1.2 s: mpirun does not reach it any more; check that it is up, and "
+        "the host node1 (ranks 2,3) is lost after 1.2 s: mpirun can no longer reach it; check that it is up, and "
         "its network"
     )
-    assert report.lost(member("srun", 255), "other", []).startswith("the host other is lost after 1.2 s: srun does")
+    assert report.lost(member("srun", 255), "other", []).startswith("the host other is lost after 1.2 s: srun can")
     assert report.failure(member("mpirun", 255), 4, False, 1, sentence) == sentence + "; stopping the other 4 ranks"
 
 

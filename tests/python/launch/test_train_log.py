@@ -57,7 +57,7 @@ def test_what_is_typed_later_is_the_users_file_and_the_run_keeps_its_log(ended, 
     assert log.read_bytes() == b"44 steps\n"
     assert not train_log.is_copy("train.log")
     assert run_folder.move_link("train.log", f"logs/{RUN}/rank_0.log") == [
-        "train.log is not of a run; it is left as it is"
+        "train.log does not belong to a run; it is not changed"
     ]
     assert b"mine\n" in (tmp_path / "train.log").read_bytes()
 

@@ -37,7 +37,7 @@ def test_an_option_of_ours_behind_a_program_that_does_not_know_it(words):
     (said,) = hints(*words)
     option = " ".join(words[words.index("train.py") + 1 :]).removeprefix("--lr 0.1 ")
     assert said == (
-        f"note: {option} is behind train.py, so it is the program's; options of run.sh come before the program"
+        f"note: {option} comes after train.py, so the program gets it; options of run.sh come before the program"
     )
 
 

@@ -201,7 +201,7 @@ def test_the_page_counts_its_rows():
     found = rows()
     assert [row.number for row in found] == [str(number) for number in range(1, len(found) + 1)]
     typed, refused = sum(row.as_typed() for row in found), sum(row.outcome == "refused" for row in found)
-    assert f"Of {len(found)} lines, {typed} keep all their words" in documents.read(PAGE)
+    assert f"Of {len(found)} commands, {typed} keep all their arguments" in documents.read(PAGE)
     assert f"Refused: {refused}," in documents.read(PAGE)
 
 

@@ -131,14 +131,14 @@ def test_the_tutorials_command_finds_the_table_beside_it(tmp_path, count):
     code, out, err = launch(there, "run.sh", *options, PYTHONPATH=str(STUB))
     assert code == 0, err
     assert err.splitlines() == [
-        f"run.sh: rank tables not taken: rank_table_16pcs.json (2 servers), {OTHERS[count]}; "
-        "--rank_table FILE takes one, or says what is wrong with it",
+        f"run.sh: rank tables not used: rank_table_16pcs.json (2 servers), {OTHERS[count]}; "
+        "--rank_table FILE selects one, or reports what is wrong with it",
         f"run.sh: rank table: rank_table_{count}pcs.json, found in this folder",
     ]
     assert f"RANK_TABLE_FILE={there}/rank_table_{count}pcs.json " in out
     assert f"-m pytest -s {there}/resnet50_distributed_training.py >" in out
     code, out, err = launch(tmp_path, there / "run.sh", *options, PYTHONPATH=str(STUB))
-    assert code == 0 and f"rank table: {there}/rank_table_{count}pcs.json, found beside the program" in err
+    assert code == 0 and f"rank table: {there}/rank_table_{count}pcs.json, found next to the program" in err
 
 
 @pytest.mark.parametrize(

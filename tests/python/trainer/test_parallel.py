@@ -64,7 +64,7 @@ def test_what_is_cut_by_hand_runs_everywhere(path, count):
 @for_each(
     "path, assignments, count, said",
     [
-        ("mnist/lenet5_digits.yaml", ["parallel.mode=hybrid_parallel"], 2, "/model/name: lenet5 is not cut by hand"),
+        ("mnist/lenet5_digits.yaml", ["parallel.mode=hybrid_parallel"], 2, "/model/name: network lenet5 has no hand-"),
         ("mnist/lenet5_digits.yaml", ["parallel.pipeline_stages=2"], 2, "/parallel/pipeline_stages: "),
         ("mnist/lenet5_digits.yaml", ["parallel.search_mode=dynamic_programming"], 2, "/parallel/search_mode: "),
         ("mnist/lenet5_digits.yaml", ["parallel.dataset_strategy=full_batch"], 2, "/parallel/dataset_strategy: "),

@@ -166,7 +166,7 @@ def test_the_option_resume_goes_on_from_the_newest_run_and_with_more_ranks(tmp_p
         schema_check = [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMA, latest / "launch.json"]
         assert subprocess.run(schema_check, check=False).returncode == 0
         assert document["resumed"]["folder"] == str(source) and document["resumed"]["ranks"] == 2
-        assert f"goes on after epoch {document['resumed']['epoch']}, from logs/{source.parent.name}/ckpt" in said
+        assert f"continues after epoch {document['resumed']['epoch']}, from logs/{source.parent.name}/ckpt" in said
         assert f"continues after epoch {document['resumed']['epoch']}, from " in said
 
 

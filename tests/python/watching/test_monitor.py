@@ -265,7 +265,7 @@ def test_what_may_not_be_replaced_is_refused(tmp_path, name):
     path.write_text("")
     assert monitored.fault_of(str(path)) == ""
     path.write_text("precious\n")
-    assert "holds no metrics" in monitored.fault_of(str(path))
+    assert "has no metrics" in monitored.fault_of(str(path))
     with pytest.raises(Foreign):
         file.write([], 1.0)
     path.unlink()

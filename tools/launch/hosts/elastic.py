@@ -112,10 +112,10 @@ def _new(request: Request, past: Past) -> list[Loss]:
     if request.engine == "srun":
         from tools.launch.engines import slurm
 
-        reasons = {**dict.fromkeys(told, tr("srun does not reach it any more")), **slurm.lost_nodes(left)}
+        reasons = {**dict.fromkeys(told, tr("srun can no longer reach it")), **slurm.lost_nodes(left)}
     else:
         reasons = _silent(request, network.others(name for name in left if name not in told))
-        reasons.update(dict.fromkeys(told, tr("mpirun does not reach it any more")))
+        reasons.update(dict.fromkeys(told, tr("mpirun can no longer reach it")))
     attempt = (request.attempt or 1) - 1
     return [
         Loss(host=name, attempt=attempt, ranks=ranks.get(name, []), reason=reasons[name])
@@ -200,7 +200,7 @@ def _check_number(request: Request, ranks: int, losses: list[Loss]) -> None:
 def _out(loss: Loss) -> str:
     host = one_line(loss.host)
     return tr(
-        "{host} is out of this job from now on: {reason}; look at it before you use it again",
+        "{host} is excluded from this job from now on: {reason}; check it before you use it again",
         host=f"{host} ({named('rank', loss.ranks)})" if loss.ranks else host,
         reason=one_line(loss.reason),
     )
@@ -210,8 +210,8 @@ def _goes_on(plan: Plan, past: Past) -> list[str]:
     """Where the job goes on, and how many ranks it has."""
     hosts, old = list(dict.fromkeys(plan.hosts)), {host for _, host in past.ranks}
     where = tr("{ranks} on {hosts}", ranks=count(len(plan.ranks), "rank"), hosts=count(len(hosts), "host"))
-    text = tr("the job goes on with {where}", where=where)
+    text = tr("the job continues with {where}", where=where)
     if len(plan.ranks) != len(past.ranks):
-        text = tr("the job goes on with {where}; it had {before}", where=where, before=count(len(past.ranks), "rank"))
+        text = tr("the job continues with {where}; it had {before}", where=where, before=count(len(past.ranks), "rank"))
     come = [one_line(name) for name in hosts if name not in old]
     return [tr("{text}; from the spare ones: {hosts}", text=text, hosts=", ".join(come)) if come else text]

@@ -68,7 +68,7 @@ def agreement(request: Request, meeting: Meeting, commands: list[list[str]], con
             port=port,
         )
         remedy = tr("set MS_SCHED_PORT, or for msrun --master_port, to another one, the same on every host")
-        text = tr("{fault}; it is that of the scheduler plus 1: {remedy}", fault=fault, remedy=remedy)
+        text = tr("{fault}; it is the scheduler's port plus 1: {remedy}", fault=fault, remedy=remedy)
         raise Refusal(REFUSED, f"{where}: {text}" if meeting.always else f"--max_restarts: {where}: {text}")
     wait = whole_number(os.environ.get("MS_TOPO_TIMEOUT", ""), 1, 10**6) or meeting.wait
     return Agreement(

@@ -66,7 +66,7 @@ def change(path: str, digest: str) -> tuple[str, bool]:
     if pod_table.digest(document) == digest:
         return "", False
     shown = one_line(path)
-    return tr("{path} has been written anew, with other servers or devices", path=shown), False
+    return tr("{path} has been rewritten, with other servers or devices", path=shown), False
 
 
 def stamp(path: str) -> tuple[int, ...]:

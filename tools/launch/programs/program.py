@@ -43,17 +43,17 @@ def find(request: Request, run_dir: str) -> Program:
         return _tests(request.pytest, own)
     if not request.program:
         path = trainer_command.trainer(request)
-        return _file(path, own, tr("{path} with its own words, and no config", path=one_line(path)))
+        return _file(path, own, tr("{path} with its own arguments, and no config", path=one_line(path)))
     if own[0] == "-m":
         return _module(own[1:])
     if own[0].endswith(".py"):
         check_file(own[0])
-        return _file(own[0], own[1:], tr("the program {path} with its own words", path=one_line(own[0])))
+        return _file(own[0], own[1:], tr("the program {path} with its own arguments", path=one_line(own[0])))
     path = _executable(own[0])
     return Program(
         words=[path, *own[1:]],
         source=_source_for(path, own[1:]),
-        about=tr("the program {path} with its own words", path=one_line(path)),
+        about=tr("the program {path} with its own arguments", path=one_line(path)),
     )
 
 

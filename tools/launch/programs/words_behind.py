@@ -70,7 +70,7 @@ def _is_meant(name: str, value: str, request: Request, ranks: int) -> bool:
 def _note(words: Sequence[str], request: Request, program: str, option: list[str]) -> str:
     """The note about the words of the option; with the command that has them in front, if it is not too long."""
     text = tr(
-        "note: {option} is behind {program}, so it is the program's",
+        "note: {option} comes after {program}, so the program gets it",
         option=" ".join(map(quote, option)),
         program=quote(program),
     )

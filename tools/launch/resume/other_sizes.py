@@ -37,7 +37,8 @@ def checkpoints(plan: Plan, document: dict[str, Any], before: int) -> tuple[Plan
     numbers = {"now": count(len(plan.ranks), "rank"), "before": count(before, "rank")}
     if not plan.checkpoints:
         note = tr(
-            "note: the trainer must go on from what {before} saved, with {now}; RESUME_RANK_SIZES tells it", **numbers
+            "note: the trainer must continue with {now} from what {before} saved; RESUME_RANK_SIZES has these numbers",
+            **numbers,
         )
         return plan, [note]
     note = tr("note: a step now has the samples of {now}, not of {before}; the learning rate stays", **numbers)

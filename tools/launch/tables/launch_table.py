@@ -59,7 +59,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
             return None
         return build(request, devices, run_dir, others)
     if os.path.dirname(path):
-        remark = tr("rank table: {path}, found beside the program", path=one_line(path))
+        remark = tr("rank table: {path}, found next to the program", path=one_line(path))
     else:
         remark = tr("rank table: {path}, found in this folder", path=one_line(path))
     return taken(path, found, run_dir, (*others, remark))

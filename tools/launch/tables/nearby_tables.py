@@ -33,7 +33,7 @@ def find(request: Request, devices: list[int], beside: str | None) -> tuple[str,
             if not brief and not fit:
                 taken, fit = path, found
                 continue
-        others.append(f"{one_line(path)} ({brief or tr('fits, too')})")
+        others.append(f"{one_line(path)} ({brief or tr('also fits')})")
     return taken, fit, _about(others)
 
 
@@ -42,7 +42,7 @@ def _about(others: list[str]) -> list[str]:
     if not others:
         return []
     text = tr(
-        "rank tables not taken: {others}; --rank_table FILE takes one, or says what is wrong with it",
+        "rank tables not used: {others}; --rank_table FILE selects one, or reports what is wrong with it",
         others=some(others, _MOST_NAMED),
     )
     return [text]
