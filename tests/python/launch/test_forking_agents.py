@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -111,6 +112,21 @@ def test_a_variable_that_is_read_at_the_import_and_differs_is_named(ranks, tmp_p
     assert said(first)[0][0] == f"without 0 {os.uname().nodename} differs - PYTHONHASHSEED"
     assert said(other)[0][-1] == "exit 1 0"
     assert log(tmp_path, 0)[0] != log(tmp_path, 1)[0]
+
+
+def test_a_first_agent_that_is_killed_takes_the_ranks_of_its_host_with_it(ranks, tmp_path):
+    """Without an engine, which would end the others by itself."""
+    (tmp_path / "program.py").write_text("import heavy, signal\nprint('waits', flush=True)\nsignal.pause()\n")
+    first, other = ranks(0, 1)
+    begun = other.stdout.readline() + other.stdout.readline()
+    pid = int(begun.split()[3])
+    end = time.monotonic() + 300
+    while "waits" not in (tmp_path / "rank_1.log").read_text():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    first.kill()
+    assert said(other)[0][-1] == "exit 1 143"
+    assert not Process(pid).runs()
 
 
 def test_agents_of_another_launch_are_strangers(ranks, tmp_path):
