@@ -34,7 +34,7 @@ class Guest:
 
 
 def unlink(path: str) -> None:
-    """Removes a file of which there are copies."""
+    """Removes a file that has copies."""
     try:
         os.unlink(path)
     except OSError:
