@@ -51,7 +51,7 @@ class First(agent.Agent):
         waits = told["LEFTOVERS"] != "end"
         self.leftovers = Leftovers(self.world, told.job, lambda: self.words, self._tell_left, self.is_over, waits=waits)
         self._guests: dict[str, Guest] = {}  # by their ranks
-        self._why = ""  # the ranks are no forks, as reasons.py has it
+        self._why = ""  # why the ranks cannot be forks, as reasons.py has it
         self._parent = 0  # the process that imports
         self._ended: int | None = None  # its exit status
         self._begun: set[str] = set()
