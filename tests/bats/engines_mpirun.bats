@@ -132,7 +132,7 @@ ends_through_mpirun() {
   ln -s "$PROJECT"/{configs,hccl_tools,schemas} project/
   cp -r "$PROJECT/tools" project/
   cp -r "$SCRIPTS" project/
-  sed -i "s|\[sys.executable, \"-I\", \"-S\", AGENT\]|[\"$WORLD/late\", \"-I\", \"-S\", AGENT]|" project/tools/engines/agents.py
+  sed -i "s|\[sys.executable, \"-I\", \"-S\", program\]|[\"$WORLD/late\", \"-I\", \"-S\", program]|" project/tools/engines/agents.py
   grep -q "$WORLD/late" project/tools/engines/agents.py
   SCRIPTS=$WORLD/project/scripts
   export STUB_DO='0: wait; 1: await 0, exit 7; 2: wait'

@@ -164,3 +164,50 @@ agent() {
   ends 0 '*' mpirun_of --dry_run --import_once=heavy program.py
   [[ $output == *'# --import_once: on each host one process imports heavy, and the ranks there are its forks'* ]] || fail "$output"
 }
+
+# mindspore_with NAME: a MindSpore whose function of this name takes the rank's numbers from Open MPI, at its import
+mindspore_with() {
+  mkdir -p mindspore/communication
+  : >mindspore/__init__.py
+  : >mindspore/communication/__init__.py
+  printf '%s\n' 'import os' 'print("heavy imported by", os.getpid(), flush=True)' "def $1():" '    number = os.getenv("OMPI_COMM_WORLD_RANK")' \
+    '    if number:' '        os.environ["TAKEN"] = number' "$1()" >mindspore/communication/management.py
+}
+
+@test "what MindSpore takes from Open MPI at its import, each fork takes for itself; another reader of it is named" {
+  printf 'import os, mindspore.communication.management\nprint("taken", os.environ.get("TAKEN"))\n' >program.py
+  mindspore_with _set_rank_from_mpi
+  ends 0 '*' mpirun_of --import_once=mindspore.communication.management program.py
+  [[ "$(grep -h '^taken' logs/latest/rank_?.log | xargs)" = 'taken 0 taken 1 taken 2' && $(importers) -eq 1 ]] || fail "$stderr" "$(cat logs/latest/rank_?.log)"
+  mindspore_with _another_name
+  ends 0 '*note: --import_once: the import of mindspore.communication.management reads OMPI_COMM_WORLD_RANK, *' \
+    mpirun_of --import_once=mindspore.communication.management program.py
+  [[ "$(grep -h '^taken' logs/latest/rank_?.log | xargs)" = 'taken 0 taken 1 taken 2' && $(importers) -eq 3 ]] || fail "$stderr"
+}
+
+@test "a program may call MPI_Init: each fork does it for itself" {
+  local lib
+  lib=$(find -L "$(dirname "$(readlink -f "$(command -v mpirun)")")/../lib" -name 'libmpi.so*' -size +100k 2>/dev/null | head -n 1)
+  [[ -n $lib ]] || skip 'needs libmpi.so beside mpirun'
+  cat >program.py <<'PY'
+import ctypes
+import os
+import sys
+
+import heavy
+
+lib = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+world, number, add = (
+    ctypes.byref(ctypes.c_char.in_dll(lib, name)) for name in ("ompi_mpi_comm_world", "ompi_mpi_int", "ompi_mpi_op_sum")
+)
+rank, total = ctypes.c_int(), ctypes.c_int()
+lib.MPI_Init(None, None)
+lib.MPI_Comm_rank(world, ctypes.byref(rank))
+own = ctypes.c_int(rank.value + 1)
+lib.MPI_Allreduce(ctypes.byref(own), ctypes.byref(total), 1, number, add, world)
+print("mpi", rank.value, total.value, os.environ["RANK_ID"], flush=True)
+lib.MPI_Finalize()
+PY
+  ends 0 '*' mpirun_of --import_once=heavy program.py "$lib"
+  [[ "$(grep -h '^mpi' logs/latest/rank_?.log)" = $'mpi 0 6 0\nmpi 1 6 1\nmpi 2 6 2' && $(importers) -eq 1 ]] || fail "$(cat logs/latest/rank_?.log)"
+}

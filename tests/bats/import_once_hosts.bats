@@ -20,7 +20,7 @@ teardown() {
 
 # shared LOG...: one process has imported for these ranks
 shared() {
-  [[ "$(grep -hm1 '^heavy imported by' "$@" | uniq -c | awk '{print $1}')" == $# ]] || fail "$(head "$@")"
+  [[ "$(grep -hm1 '^heavy imported by' "$@" | uniq -c | awk '{print $1}')" == "$#" ]] || fail "$(head "$@")"
 }
 
 @test "each pod has a parent of its ranks" {

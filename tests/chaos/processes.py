@@ -84,7 +84,7 @@ def roles(processes: list[Process], launcher: int, ranks: set[int]) -> dict[str,
 
 
 _LAUNCHER = "tools/launch/main.py script="  # the launcher, and its forked children before they have a title
-_AGENT = "tools/rank/agent.py "  # an agent, and its forked children before they have a title
+_AGENTS = ("tools/rank/agent.py ", "tools/forking/agent.py ")  # and their forked children before they have a title
 _IMPORTS = b"LAUNCH_IMPORTS="
 _TITLES = re.compile(r"mindspore-launch-(\w+)")
 _PROGRAMS = {"mindspore_scheduler.py": "scheduler", "chaos/rank.py": "child"}
@@ -105,7 +105,7 @@ def _role(process: Process, launcher: int, ranks: set[int], by_pid: dict[int, Pr
         return "agent" if parent and _is_engine(parent) else "engine"  # an agent that is being started
     if _LAUNCHER in process.command:
         return "starting"
-    if _AGENT in process.command:
+    if any(name in process.command for name in _AGENTS):
         return "starting" if parent and _is_agent(parent) else "agent"
     if (
         process.group == process.pid
@@ -122,7 +122,7 @@ def _is_engine(process: Process) -> bool:
 
 
 def _is_agent(process: Process) -> bool:
-    return _AGENT in process.command and not _is_engine(process)
+    return any(name in process.command for name in _AGENTS) and not _is_engine(process)
 
 
 def _starts_ranks(process: Process, launcher: int) -> bool:

@@ -31,7 +31,8 @@ class Agents(Engine):
 
     def agent_words(self) -> list[str]:
         """The agent's command, to which the trainer's words are added.  No variable steers this Python."""
-        return self.there([sys.executable, "-I", "-S", FORKING if self.run.plan.imports else AGENT])
+        program = FORKING if self.run.plan.imports else AGENT
+        return self.there([sys.executable, "-I", "-S", program])
 
     def there(self, words: list[str]) -> list[str]:
         """A command of ours for the hosts of the job, where one of them has this project in another folder."""

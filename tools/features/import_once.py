@@ -1,4 +1,4 @@
-"""--import_once under mpirun and srun: says once why the ranks of a host are no forks; their agents tell it."""
+"""--import_once under mpirun and srun: says once why the ranks of a host cannot be forks; their agents tell it."""
 
 from __future__ import annotations
 

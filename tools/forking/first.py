@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from tools.forking import link, order
+from tools.forking.guest import Guest, append, unlink
 from tools.forking.importing import Importing
 from tools.forking.link import Reader
 from tools.forking.order import Order
@@ -37,27 +38,6 @@ else:
 
 WITHIN = 30.0  # seconds in which all agents of a host have to be there: they start together
 NOT_BEGUN = 255
-END_OF_LOG = 1 << 16  # bytes of what the import has printed, for the rank's log
-
-
-class Guest:
-    """Another agent of the host.
-
-    process: its own, as the kernel has it; order: what it wants; pid: its rank's process, once that is a fork.
-    known: it knows that process; gone: the connection has ended
-    """
-
-    order: Order
-
-    def __init__(self, connection: int, process: int) -> None:
-        self.connection, self.process = connection, process
-        self.pid = 0
-        self.known = self.gone = False
-
-    def tell(self, *message: object) -> None:
-        """Says it, unless nobody listens any more."""
-        if not self.gone:
-            link.tell(self.connection, message)
 
 
 class First(agent.Agent):
@@ -71,7 +51,7 @@ class First(agent.Agent):
         waits = told["LEFTOVERS"] != "end"
         self.leftovers = Leftovers(self.world, told.job, lambda: self.words, self._tell_left, self.is_over, waits=waits)
         self._guests: dict[str, Guest] = {}  # by their ranks
-        self._why = ""  # the ranks are no forks, as reasons.py has it
+        self._why = ""  # why the ranks cannot be forks, as reasons.py has it
         self._parent = 0  # the process that imports
         self._ended: int | None = None  # its exit status
         self._begun: set[str] = set()
@@ -288,20 +268,3 @@ class First(agent.Agent):
         if self._end_left_at is not None and self.world.now() >= self._end_left_at:
             self._end_left_at = None
             self.leftovers.signal(_signal.SIGKILL)
-
-
-def unlink(path: str) -> None:
-    """Removes a file of which there are copies."""
-    try:
-        os.unlink(path)
-    except OSError:
-        return
-
-
-def append(path: str, log: int) -> None:
-    """Writes the end of a file into the rank's log."""
-    try:
-        with open(path, "rb") as file:
-            os.write(log, file.read()[-END_OF_LOG:])
-    except OSError:
-        return  # a full disk: the exit code is left

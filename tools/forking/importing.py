@@ -35,7 +35,7 @@ _LONGEST = 1 << 16  # bytes of a line
 
 
 class Fork(Row):
-    """A rank that is to be a fork.
+    """A rank that must become a fork.
 
     own: what it has besides the part of the environment that all have; cores: those that it is bound to; None: it is
     not bound

@@ -145,7 +145,7 @@ class Reader:
 
 
 class Process:
-    """A process that is no child of ours, and that another process may replace when it has ended."""
+    """A process that is not a child of ours, and that another process may replace when it has ended."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Order(Row):
-    """A rank that is to be a fork.
+    """A rank that must become a fork.
 
     found: its whole environment; pid: of its agent, as that sees it; cgroups: of its agent.
     """

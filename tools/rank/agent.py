@@ -254,7 +254,7 @@ class Agent:
             self.voice.tell_stack(self.trainer)
 
     def leave(self) -> None:
-        """All is told of the trainer, and it was swept."""
+        """The launcher knows how the trainer has ended, and nothing of it is left."""
 
     def sweep(self) -> None:
         """Kills what the trainer left, in its group and, by the marks in their environment, outside of it."""
