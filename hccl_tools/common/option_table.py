@@ -24,7 +24,7 @@ TABLE = {
     "version": Option("-", marked("print the version of this project")),
     # rank tables
     "devices": Option(
-        "RANGE", marked('the devices by their physical ids, such as "[4,8)" or "0,1,4,5"'), old="--device_num"
+        "RANGE", marked('the physical ids of the devices, such as "[4,8)" or "0,1,4,5"'), old="--device_num"
     ),
     "visible_devices": Option(
         "LIST", marked("physical devices that this container sees, in order; RANGE then counts positions in this list")
@@ -38,7 +38,7 @@ TABLE = {
         "FILE", marked("the description of a 950 host, of which its table is made (default: /etc/hccl_rootinfo.json)")
     ),
     "generation": Option(
-        "910A|A2|A3|950|any", marked("the chip generation whose rules hold for devices and rank tables")
+        "910A|A2|A3|950|any", marked("the chip generation whose rules apply to devices and rank tables")
     ),
     "against_host": Option(
         "-", marked("compare with this host: its addresses, those of its devices, RANK_ID, RANK_SIZE, DEVICE_ID")
@@ -54,7 +54,7 @@ TABLE = {
     "force": Option("-", marked("replace the file of --output")),
     "explain": Option("CODE", marked("explain what a code means, and check nothing")),
     # hosts
-    "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one a line")),
+    "hostfile": Option("FILE", marked("the hosts, in Open MPI's syntax, one per line")),
     "hosts": Option(
         "HOSTS", marked("the hosts, each with the number of its ranks, such as node1:8,node2:8"), shown="-H --hosts"
     ),
