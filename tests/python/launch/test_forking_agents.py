@@ -242,7 +242,7 @@ def test_what_all_ranks_have_is_told_from_what_each_has():
 
 def test_forks_that_would_be_no_children_of_ours_are_not_made():
     world = World()
-    importing = Importing(world, IMPORTS, lambda *_: None, lambda _: None)
+    importing = Importing(world, IMPORTS, lambda *_: None, lambda *_: None, lambda _: None)
     _, forks = order.forks([of_rank(0), of_rank(1)])
     assert importing.refusal({}, forks) == "adopts - -"
     world.children.adopts = True
