@@ -80,11 +80,7 @@ PY
   printf 'import sys\nfrom .rows import main\nmain(sys.argv[1], 2)\n' >package/__main__.py
   for way in processes thread sink pynative; do
     LAST=(-m package "$way")
-    if [[ $way == sink ]]; then
-      same 6 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
-    else
-      same 10 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
-    fi
+    same 10 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
     rm -r own once
   done
 }
