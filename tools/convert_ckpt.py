@@ -3,7 +3,7 @@
 
   python tools/convert_ckpt.py logs/latest/ckpt whole --ranks 1
   python tools/convert_ckpt.py logs/latest/ckpt for_4 --ranks 4
-  python tools/convert_ckpt.py ckpt new --src_strategy strategy/rank_0.ckpt --dst_strategy other.ckpt
+  python tools/convert_ckpt.py ckpt new --src_strategy strategy/rank_0.ckpt --dst_strategy new.ckpt
 
 Takes the newest checkpoint of SOURCE that is whole on all ranks. Training goes on from TARGET with
 -o train.resume_from=TARGET; for inference, TARGET/rank_0 of --ranks 1 has the whole network. Layers

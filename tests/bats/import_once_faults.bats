@@ -15,7 +15,7 @@ teardown() {
   end_left_over
 }
 
-# waits [LINE]: heavy.py says where it is, and waits there; LINE: what it does first
+# waits [LINE]: the module heavy tells where it is, and waits there; LINE: what it does first
 waits() {
   printf '%s\n' 'import os, threading' "${1-}" 'def load():' \
     '    with open(os.path.join(os.environ["STUB_OUT"], "at"), "w") as file: file.write(str(os.getpid()))' \

@@ -33,7 +33,7 @@ Thread 17 (idle): "MainThread"
 
 
 def told(folder, pid, module):
-    """What is said of this process."""
+    """The line about this process."""
     read, write = os.pipe()
     stuck_import.tell(write, str(folder), pid, module)
     with os.fdopen(read) as file:

@@ -111,6 +111,7 @@ class Planned:
 
     def __init__(self, elsewhere_):
         self.plan = self
+        self.imports = None
         self.engine = SrunFacts(nodes=["n1"], per_node=1, kill_wait=30, elsewhere=elsewhere_)
         self.scheduler = [sys.executable, "-u", elsewhere.project.path("tools", "launch", "main.py")]
         self.cluster = self

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _THREADS = ("OMP_", "GOMP_", "GOTO", "OPENBLAS_")  # of the libraries that compute
-# From these, communication/management.py of MindSpore sets RANK_ID, DEVICE_ID, RANK_SIZE and its own device, in one
+# From these, mindspore.communication.management sets RANK_ID, DEVICE_ID, RANK_SIZE and its own device, in one
 # function.  No native code reads them at the import.
 OF_MPI = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE")
 # module -> the beginnings of names; one that is whole ends with "="
