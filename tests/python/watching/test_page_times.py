@@ -363,6 +363,8 @@ def test_a_rank_does_one_thing_at_a_time(spans):
         made.append(bar(begin, end, *(None if share is None else begin + share * length for share in shares)))
     found = density.of(made, 40)
     for part, at in enumerate(found.moments):
+        if any(abs(edge - at) < 1e-6 for one in made for edge in (one.begin, one.end)):
+            continue  # on which side of it the moment is, rounding decides
         running = sum(one.begin < at <= one.end for one in made)
         assert sum(layer[part] for layer in found.layers.values()) == running
 
