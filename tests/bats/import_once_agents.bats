@@ -71,9 +71,17 @@ SAME='s,tools/(rank|forking)/agent.py,AGENT,; s/ompi[.][0-9]+/OMPI/; s/prterun-[
   [[ "$(launch_json '[r["outcome"]["members"][n]["status"] for n in "012"]')" = '[0, 3, 0]' ]] || fail "$stderr"
 }
 
+# is_with PID NAME=VALUE: the process is of this test, as others run at the same time, and has the variable
+is_with() {
+  grep -qzxF "STUB_OUT=$STUB_OUT" "/proc/$1/environ" && grep -qzxF "$2" "/proc/$1/environ"
+} 2>/dev/null
+
 # no_rank N: no process of this rank runs, but for its agent
 no_rank() {
-  ! pgrep -f -- '-u rank.py' | xargs -I{} cat /proc/{}/environ 2>/dev/null | tr '\0' '\n' | grep -qx "RANK_ID=$1"
+  local pid
+  for pid in $(pgrep -f -- '-u rank.py'); do
+    ! is_with "$pid" "RANK_ID=$1" || return 1
+  done
 }
 
 @test "an import that forks cannot share is named once, and each rank imports for itself" {
@@ -110,7 +118,7 @@ held() {
 agent() {
   local pid
   for pid in $(pgrep -f -- '-S [^ ]*/tools/forking/agent.py'); do
-    grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ" && printf '%s\n' "$pid" && return
+    is_with "$pid" "OMPI_COMM_WORLD_RANK=$1" && printf '%s\n' "$pid" && return
   done
 }
 
@@ -147,7 +155,7 @@ agent() {
 
 @test "a hang shows where the program of each rank is" {
   printf 'import heavy, threading\ndef stuck():\n    threading.Event().wait()\nstuck()\n' >program.py
-  ends 124 '*in wait*called from stuck (*program.py:3)*' mpirun_of --hang_timeout 1 --import_once=heavy program.py
+  ends 124 '*in wait*called from stuck (*program.py:3)*' mpirun_of --hang_timeout 4 --import_once=heavy program.py
   [[ $(tail -n 1 logs/latest/rank_1.stack) == *'program.py", line 4 in <module>' ]] || fail "$(<logs/latest/rank_1.stack)"
 }
 

@@ -43,7 +43,7 @@ importing() {
   waits
   behind "${CPU[@]}" --hang_timeout 3 program.py
   eventually importing
-  stopped "$IMPORTER"
+  eventually stopped "$IMPORTER"
   ended 124 '*was at the import of heavy, stopped by SIGSTOP or a debugger, in *'
 }
 

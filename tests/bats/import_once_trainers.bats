@@ -55,6 +55,7 @@ PY
 }
 
 @test "ResNet-50, with random crops" {
+  [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   generated cifar10 --images 10
   LAST=(data 2 -- -o scheduler.num_epochs=1 system.log_interval=1 train.loader.batch_size=8)
   sed '/^eval:/,$d' "$PROJECT/configs/cls/resnet/resnet50_cifar10_cpu.yaml" >no_eval.yaml
@@ -62,6 +63,7 @@ PY
 }
 
 @test "CRNN, with CTC" {
+  [[ ${SLOW_TESTS-} == 1 ]] || skip "takes more than a minute; SLOW_TESTS=1 runs it"
   generated text --scenes 1 --words 128
   LAST=(-- -o scheduler.num_epochs=1 system.log_interval=1 system.val_while_train=False)
   DATA_PATH=data same 8 2 bash "$SCRIPTS/launch.sh" "${TWO[@]}" "$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml"

@@ -7,6 +7,7 @@ from collections import Counter
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
+    "cc": ("gcc", "gcc"),
     "chromedriver": ("chromium-driver", "chromedriver"),
     "chromium": ("chromium", "chromium"),
     "chrt": ("util-linux", "util-linux"),

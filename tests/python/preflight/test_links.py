@@ -371,6 +371,33 @@ def test_transfers_that_are_all_slow_are_tried_more_often(monkeypatch, times, tr
     assert made == transfers and found["took"] == pytest.approx(min(times[:made]))
 
 
+def test_who_waits_for_a_big_transfer_when_the_other_part_ends_has_no_reset(monkeypatch):
+    monkeypatch.setattr(calls, "SURELY", 0.0)
+    plan = planned(2, ours=1, scheduler=0)
+    question = asked(plan, "node0")
+    host, port = question["connects"][0][1:3]
+    confirmed = talk.welcome(question["nonce"], "node0", "node1", port)
+
+    def leave():
+        plug, _ = server.accept()
+        plug.recv(64)
+        plug.sendall(confirmed + b" " * 48)
+        for _ in range(talk.ROUNDS):
+            plug.recv(1)
+            plug.sendall(bytes(16))
+        left = talk.BIG + 1
+        while left:
+            left -= len(plug.recv(left))
+        plug.close()  # without a word
+
+    with socket.create_server((host, port)) as server:
+        other = threading.Thread(target=leave)
+        other.start()
+        answer = links.listen_and_connect({**question, "expects": []})
+        other.join()
+    assert [status for _, _, status, _ in answer["links"]] == ["crawls"]
+
+
 def test_strangers_are_counted_and_disturb_nobody():
     plan = planned(2, ours=1, scheduler=0)
     exchange = Exchange(asked(plan, "node1"), time.time)

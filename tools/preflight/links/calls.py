@@ -59,7 +59,7 @@ _MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROT
 _SIOCOUTQ = 0x5411  # tcp(7)
 _MIN_RTT_AT = 148  # of struct tcp_info of <linux/tcp.h>, in microseconds
 _NO_RTT = 0xFFFFFFFF  # nothing has been measured
-NO_LINGER = struct.pack("ii", 1, 0)
+_NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Call:
@@ -83,7 +83,7 @@ class Call:
         self.look()
         self.plug = socket.socket(doors.kind_of(self.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         # The end is a reset: no port of this host stays taken for a minute, which could be one of the job's.
-        self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
+        self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         error = self.plug.connect_ex((self.address, self.port))
         if error not in (0, errno.EINPROGRESS):
@@ -128,6 +128,10 @@ class Call:
         self.status, self.said = _OF_ERRNO.get(error.errno or 0, OTHER), error.strerror or str(error)
         self.pause = min(2 * self.pause, _MOST_PAUSE)
         return self.pause
+
+    def has_waited(self) -> bool:
+        """Whether a big transfer has taken so long that its status is known."""
+        return self.stage == "big" and time.monotonic() - self.began >= SURELY
 
     def give_up(self) -> None:
         """The time is over: the status is what the last try was doing."""

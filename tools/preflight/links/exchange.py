@@ -162,6 +162,10 @@ class Exchange:
         try:
             goes_on = call.go_on(self.clock)
         except EOFError:
+            if call.has_waited():  # and the other host's part has ended first
+                call.give_up()
+                self.finish(call, call.status)
+                return
             self.retry(call, ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
         except OSError as error:
             self.retry(call, error)
@@ -200,7 +204,6 @@ class Exchange:
             except OSError:  # there is none, it has gone again, or there are too many open files
                 return
             plug.setblocking(False)
-            plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, calls.NO_LINGER)  # the port is the job's
             plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self.let_in(plug, seen[0])
 
