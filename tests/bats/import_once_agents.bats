@@ -41,6 +41,8 @@ differs() {
 }
 # numbers and names of a run
 SAME='s,tools/(rank|forking)/agent.py,AGENT,; s/ompi[.][0-9]+/OMPI/; s/prterun-[^@]*@/JOB@/; s/tcp4:.*/ADDRESS/; s/run_mpirun-[0-9TZ]+-[0-9]+/RUN/g; s/0x[0-9a-f]+/ADDRESS/g; s/(_PORT[=": ]+)[0-9]+/\1N/'
+# of Open MPI 4: its places, addresses and number of the job
+SAME+='; s/((PMIX_[A-Z0-9_]+|OMPI_FILE_LOCATION|OMPI_MCA_[a-z_]+)[=": ]+).*/\1OF RUN/'
 
 @test "a program cannot tell that it is a fork" {
   differs tells_itself.py --word ''
