@@ -2,6 +2,7 @@
 # --import_once: one process imports, and the ranks are its forks.
 
 load helper
+load import_once
 
 setup() {
   setup_world
@@ -101,11 +102,6 @@ LINES
   printf 'import os\nos._exit(0)\n' >heavy.py
   ends 255 '*rank 0*' cpu --import_once=heavy program.py
   nobody_left
-}
-
-# held: the parent is at its import, and waits there
-held() {
-  [[ -e $STUB_OUT/held ]]
 }
 
 @test "a signal, or SIGKILL of the launcher, while the parent imports or the ranks run leaves nothing" {

@@ -3,6 +3,7 @@
 
 # bats file_tags=thorough
 load helper
+load import_once
 
 setup() {
   need mpirun
@@ -111,11 +112,6 @@ LINES
   nobody_left
 }
 
-# held: the parent is at its import, and waits there; or the ranks run
-held() {
-  [[ -e $STUB_OUT/held ]]
-}
-
 # agent N: the process of the agent of rank N
 agent() {
   local pid
@@ -125,12 +121,9 @@ agent() {
 }
 
 @test "a signal, or SIGKILL of the launcher, of mpirun or of an agent, while the parent imports or the ranks run leaves nothing" {
-  local hold='import os, time; open(os.path.join(os.environ["STUB_OUT"], "held"), "w").close(); time.sleep(600)'
   local who when
   for when in import run; do
-    : >heavy.py
-    printf 'import heavy\n%s\n' "$hold" >program.py
-    [[ $when == run ]] || { printf 'import heavy\n' >program.py && printf '%s\n' "$hold" >heavy.py; }
+    hold_at "$when"
     for who in TERM launcher mpirun 0 1; do
       rm -f "$STUB_OUT/held"
       behind "${MPIRUN[@]}" --import_once=heavy program.py

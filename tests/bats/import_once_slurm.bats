@@ -3,17 +3,15 @@
 
 # bats file_tags=thorough
 load helper
+load import_once
+load slurm
 
 setup_file() {
-  SLURM=$BATS_FILE_TMPDIR/slurm
-  if ! WHY_NOT=$(bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" up "$SLURM" 2>&1); then
-    WHY_NOT=${WHY_NOT:-"no Slurm here"}
-  fi
-  export SLURM WHY_NOT SLURM_CONF=$SLURM/slurm.conf
+  slurm_up
 }
 
 teardown_file() {
-  bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" down "$SLURM"
+  slurm_down
 }
 
 setup() {
@@ -50,18 +48,10 @@ srun_of() {
   [[ "$(grep -hm1 '^heavy imported by' logs/latest/rank_?.log | uniq -c | awk '{print $1}' | xargs)" = '2 1 1' ]] || fail "$(head logs/latest/rank_*.log)"
 }
 
-# held: the parents are at their import, and wait there; or the ranks run
-held() {
-  [[ -e $STUB_OUT/held ]]
-}
-
 @test "scancel, a signal, or SIGKILL of srun or of the launcher, while parents import or ranks run leaves nothing" {
-  local hold='import os, time; open(os.path.join(os.environ["STUB_OUT"], "held"), "w").close(); time.sleep(600)'
   local who when
   for when in import run; do
-    : >heavy.py
-    printf 'import heavy\n%s\n' "$hold" >program.py
-    [[ $when == run ]] || { printf 'import heavy\n' >program.py && printf '%s\n' "$hold" >heavy.py; }
+    hold_at "$when"
     for who in scancel TERM launcher srun; do
       rm -f "$STUB_OUT/held"
       behind salloc --quiet -N 2 --ntasks-per-node=2 bash "$SCRIPTS/run_slurm.sh" --device_target CPU --grace 2 --import_once=heavy program.py

@@ -3,17 +3,14 @@
 
 # bats file_tags=thorough
 load helper
+load slurm
 
 setup_file() {
-  SLURM=$BATS_FILE_TMPDIR/slurm
-  if ! WHY_NOT=$(bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" up "$SLURM" 3 2>&1); then
-    WHY_NOT=${WHY_NOT:-"no Slurm here"}
-  fi
-  export SLURM WHY_NOT SLURM_CONF=$SLURM/slurm.conf
+  slurm_up 3
 }
 
 teardown_file() {
-  bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" down "$SLURM"
+  slurm_down
 }
 
 setup() {
