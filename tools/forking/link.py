@@ -151,8 +151,8 @@ class Process:
         self.pid = pid
         try:
             self.descriptor = os.pidfd_open(pid)
-        except OSError:
-            self.descriptor = -1  # this kernel has none, or the process is gone
+        except (AttributeError, OSError):
+            self.descriptor = -1  # this kernel has none, nor has a Python built for such; or the process is gone
         self._began = _began(pid)
 
     def runs(self) -> bool:

@@ -151,7 +151,7 @@ def _end(child: _Child) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(child.process, signal.SIGKILL)
     if late:
-        with contextlib.suppress(OSError):  # an old kernel has none
+        with contextlib.suppress(AttributeError, OSError):  # an old kernel has none, nor has a Python built for such
             handle = os.pidfd_open(child.process)
             select.select([handle], [], [], _LAST)
             os.close(handle)

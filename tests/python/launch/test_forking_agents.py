@@ -188,16 +188,18 @@ def test_a_stranger_and_a_message_that_is_too_long_are_not_heard(text):
     assert heard == []
 
 
-@pytest.mark.parametrize("old_kernel", [False, True])
-def test_a_process_of_another_agent_is_seen_to_end(old_kernel, monkeypatch):
+@pytest.mark.parametrize("old", ["", "kernel", "Python"])
+def test_a_process_of_another_agent_is_seen_to_end(old, monkeypatch):
     def none(_):
         raise OSError
 
-    if old_kernel:
+    if old == "kernel":
         monkeypatch.setattr(os, "pidfd_open", none)
+    elif old:
+        monkeypatch.delattr(os, "pidfd_open")
     child = subprocess.Popen(["sleep", "600"])
     process = Process(child.pid)
-    assert process.runs() and (process.descriptor < 0) == old_kernel
+    assert process.runs() and (process.descriptor < 0) == bool(old)
     child.send_signal(signal.SIGKILL)
     child.wait()
     assert not process.runs()
