@@ -89,7 +89,8 @@ def _state(source: str, cache: str, compiled: str) -> str:
 
 def _fits(head: bytes, source: str) -> bool:
     """Whether Python takes the compiled file that begins so."""
-    from importlib.util import MAGIC_NUMBER
+    # importlib.util has it from there, and its own imports would take 10 ms on each host of a check.
+    from _frozen_importlib_external import MAGIC_NUMBER
 
     if len(head) < _HEAD or head[:4] != MAGIC_NUMBER:
         return False
