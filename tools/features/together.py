@@ -214,7 +214,7 @@ class Together(Feature):
         scheduler = run.supervisor.members.get(SCHEDULER)
         if scheduler and scheduler.status == 0:
             return []  # it ends by itself when all ranks have joined and left
-        missing = seen.loaded - seen.connected
+        missing = (seen.loaded | self._forked()) - seen.connected
         if ended and not is_on:
             missing = {rank for rank in missing if self._ended_well(rank)}
         if not missing or seen.others:
@@ -222,6 +222,11 @@ class Together(Feature):
         if not seen.connected:
             return [findings.row("alone", missing, number=sum(run.plan.sizes))]
         return [findings.row("not-joined", missing, others=findings.listed(seen.connected))]
+
+    def _forked(self) -> set[int]:
+        """Ranks that have MindSpore from their first moment: the scheduler looks too rarely to see a short one."""
+        ranks = self.run.supervisor.members.ranks()
+        return {member.rank or 0 for member in ranks if "mindspore" in member.imported}
 
     def _ended_well(self, rank: int) -> bool:
         member = self.run.supervisor.members.get(str(rank))

@@ -29,6 +29,7 @@ class Parent:
 
     def __init__(self, run: Run, imports: Imports, otherwise: Callable[[], None]) -> None:
         self._run, self._otherwise = run, otherwise
+        self._modules = imports.names()
         self._importing = Importing(run.world, imports, self._began, self._unstarted, self._without)
         self._members: dict[str, Member] = {}  # those of which it has told nothing
         self._forks: list[Fork] = []
@@ -66,7 +67,7 @@ class Parent:
         supervisor, member = self._run.supervisor, self._members.pop(name, None)
         if member is None:
             return
-        member.child = True
+        member.child, member.imported = True, self._modules
         self._run.world.children.began(pid, member.name)
         supervisor.began(member, pid, grouped=True)
         if not supervisor.stopping.running:

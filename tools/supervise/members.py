@@ -32,6 +32,7 @@ class Member:
     handed: it has ended while another program had it, see healing.py
     earlier: the same rank before it was started again, from the first start on
     again:   it was started again, so that another member has its place
+    imported: the modules that its process had imported before the rank was forked from it
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class Member:
         "group",
         "handed",
         "host",
+        "imported",
         "leaving",
         "left",
         "left_ended",
@@ -73,6 +75,7 @@ class Member:
         self.left_ended = False
         self.left_failed: tuple[int, str] | None = None
         self.earlier: list[Member] = []
+        self.imported: list[str] = []
 
     @property
     def seconds(self) -> str:
