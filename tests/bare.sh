@@ -2,7 +2,7 @@
 # The bare profile: runs a command as on a machine that has no engine and no test hosts, whatever is installed here.
 #
 # Usage: bash tests/bare.sh COMMAND [ARGUMENT...]
-#   such as: bash tests/bare.sh python -m pytest tests/python/rank_tables/test_ask.py
+#   such as: bash tests/bare.sh python -m pytest tests/hccl_tools/test_ask.py
 #
 # Its PATH is one folder of links to all programs of PATH but Open MPI's, Slurm's, sshd, ip and munge's. The folder is a
 # virtual environment, too, with the packages of the project's .venv, or of the environment that is active. A Python

@@ -7,14 +7,12 @@ import os
 import re
 import shutil
 import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
 from suite import costs, open_mpi, summary
 from suite.bats_files import BatsFile
 
+pytest_plugins = ["suite.fixtures"]
 _MPIRUN = pytest.StashKey[str]()  # a sentence about the mpirun of the tests
 # What the bare profile hides (tests/bare.sh), and the scripts and hosts that need it.
 _HIDDEN = re.compile(

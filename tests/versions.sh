@@ -119,7 +119,7 @@ run_tests() {
 
 run_pytest() {
   PATH=$WORK/venv/bin:$PATH python tests/default_signals.py python -m pytest -q -o "cache_dir=$WORK/cache" -m 'not thorough' \
-    --ignore tests/bats/make.bats "$@" # make wants 3.10
+    --ignore tests/project/make.bats "$@" # make wants 3.10
 }
 
 pip() {

@@ -1,6 +1,6 @@
 """A quick yes to a document that fits a JSON Schema, for the subset of draft 2020-12 that ``schemas/`` uses.
 
-tests/python/rank_tables/test_schema_check.py compares it with jsonschema.
+tests/hccl_tools/test_schema_check.py compares it with jsonschema.
 """
 
 from __future__ import annotations

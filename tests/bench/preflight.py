@@ -20,7 +20,7 @@ import figures
 import lab_hosts
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "python" / "preflight")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "preflight")]
 
 from hccl_tools.hosts.answering import frame, unpacked
 

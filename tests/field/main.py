@@ -30,7 +30,7 @@ from tools.logs import known_failures
 if TYPE_CHECKING:
     from tests.field.judging import Judged
 
-ANSWERS = Path(__file__).resolve().parents[1] / "python" / "diagnosis" / "field_cases.yaml"
+ANSWERS = Path(__file__).resolve().parents[1] / "diagnosis" / "field_cases.yaml"
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Makes each fault of tests/bats/preflight_faults.bats many times, and counts how often it was found and named alone.
+"""Makes each fault of preflight_faults.bats many times, and counts how often it was found and named alone.
 
 python -m tests.field.preflight 20     so many rounds; the exit code is 1 if a fault was not named alone each time
 """
@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-FAULTS = Path(__file__).resolve().parents[1] / "bats" / "preflight_faults.bats"
+FAULTS = Path(__file__).resolve().parents[1] / "preflight" / "preflight_faults.bats"
 _LINE = re.compile(r"(not )?ok \d+ faults: (.*?)(?: in \d+m?s(?:ec)?)?( # skip.*)?$")
 
 

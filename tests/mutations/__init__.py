@@ -1,1 +1,1 @@
-"""Changes to scripts and to ranks' variables that tests/bats/rank_environment.bats must notice: `make mutations`."""
+"""Changes to scripts and to ranks' variables that tests/scripts/rank_environment.bats must notice: `make mutations`."""

@@ -15,7 +15,7 @@ from tests.mutations.mutation import Mutation
 from tests.mutations.mutation import of_script as tests_of
 
 # These change what may be typed, names, and when ranks are stopped, but not what a rank gets; source is shellcheck's.
-# docs/options.md has the options for every script, and tests/python/project/test_options_page.py compares it.
+# docs/options.md has the options for every script, and tests/project/test_options_page.py compares it.
 OTHERS_TEST = ("options", "without", "grace", "name", "source")
 OTHER_ENGINE = {"local": "mpirun", "mpirun": "local", "msrun": "local", "srun": "mpirun"}
 _BEGIN = re.compile(r'start\.sh" (?=[a-z]+ )')

@@ -20,7 +20,7 @@ from tests.mutations import declarations, variables
 from tests.mutations.mutation import Mutation, NoMatch
 
 ROOT = Path(__file__).resolve().parents[2]
-BATS = "tests/bats/rank_environment.bats"
+BATS = "tests/scripts/rank_environment.bats"
 CAUGHT, MISSED, SKIPPED = "caught", "NOT CAUGHT", "not tested here"
 
 
@@ -28,7 +28,7 @@ def main() -> int:
     """0 if all were caught, 1 if not, 2 if nothing can be said."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutations",
-        description="Changes scripts and variables of ranks; tests/bats/rank_environment.bats must notice each change.",
+        description="Changes scripts and variables of ranks; rank_environment.bats must notice each change.",
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="those whose names have this text; default: all")
     parser.add_argument("--list", action="store_true", help="print the names and end")

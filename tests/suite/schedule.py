@@ -6,9 +6,9 @@ import re
 from xdist.scheduler import LoadScopeScheduling
 
 _UNIT = 12  # tests of a .bats file
-_PAGE = "tests/python/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
+_PAGE = "tests/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
 _TRAINING = re.compile(
-    r"bats/(trainers|demo|engines_real)\.bats|\.bats::.*real MindSpore|python/trainer/test_(ranks|resume|examples)\.py"
+    r"/(trainers|demo|engines_real)\.bats|\.bats::.*real MindSpore|trainer/test_(ranks|resume|examples)\.py"
 )
 
 

@@ -1,0 +1,139 @@
+"""Ranks that are behind, or in another collective, in the words of PyTorch, Horovod and HCCL."""
+
+import pytest
+from logs.known import ENTRIES
+
+from tools.diagnosis import job_logs
+
+
+@pytest.fixture
+def told(tmp_path):
+    def tell(text, name="train.log"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+        verdict = job_logs.of_paths([str(tmp_path)], ENTRIES).verdict
+        tell.verdict = verdict
+        return verdict and (verdict.kind, [one.rank for one in verdict.roots], verdict.certainty)
+
+    return tell
+
+
+def print_of(shape, number=4, kind="ALLREDUCE"):
+    return f"CollectiveFingerPrint(SequenceNumber={number}, OpType={kind}, TensorShape=[{shape}], TensorDtypes=Float)"
+
+
+def differs(own, mine, rank, other):
+    return (
+        f"[rank{own}]: RuntimeError: Detected mismatch between collectives on ranks. Rank {own} is running collective: "
+        f"{mine}, but Rank {rank} is running collective: {other}. Collectives differ in the following aspects: x\n"
+    )
+
+
+def test_two_ranks_in_different_collectives_are_both_named(told):
+    assert told(differs(1, print_of(8), 2, print_of(9))) == ("conflict", [1, 2], "likely")
+    assert "TensorShape=[9]" in told.verdict.chain[1]
+
+
+def test_of_many_ranks_the_one_with_another_collective_is_the_root(told):
+    text = differs(0, print_of(8), 3, print_of(9)) + differs(1, print_of(8), 3, print_of(9))
+    text += differs(3, print_of(9), 0, print_of(8))
+    assert told(text) == ("conflict", [3], "likely")
+
+
+def timed_out(rank, seq, size=8, kind="ALLREDUCE", group=""):
+    who = f"[PG {group} Rank {rank}]" if group else f"[Rank {rank}]"
+    return (
+        f"[rank{rank}]:[E1 ProcessGroupNCCL.cpp:6] {who} Watchdog caught collective operation timeout: "
+        f"WorkNCCL(SeqNum={seq}, OpType={kind}, NumelIn={size}, NumelOut={size}, Timeout(ms)=600000) ran for "
+        "600001 milliseconds before timing out.\n"
+    )
+
+
+def queued(rank, last, done):
+    return (
+        f"[rank{rank}]:[E1 ProcessGroupNCCL.cpp:7] [PG ID 0 PG GUID 0(default_pg) Rank {rank}] Received a dump signal "
+        f"due to a collective timeout from this local rank. Last enqueued NCCL work: {last}, "
+        f"last completed NCCL work: {done}.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (timed_out(0, 7, 512) + timed_out(1, 7, 1), ("conflict", [0, 1], "likely")),
+        (timed_out(0, 7) + timed_out(1, 7) + timed_out(2, 7, kind="BROADCAST"), ("conflict", [2], "guess")),
+        (timed_out(0, 7) + timed_out(1, 7) + timed_out(2, 6, group="0 (default_pg)"), ("conflict", [2], "likely")),
+        (
+            timed_out(0, 7, group="ID 0 PG GUID 0(default_pg)")
+            + timed_out(1, 7, group="ID 0 PG GUID 0(default_pg)")
+            + queued(0, 8, 6)
+            + queued(2, 6, 6),
+            ("conflict", [2], "likely"),
+        ),
+    ],
+)
+def test_time_outs_of_torch_show_who_is_behind_or_elsewhere(told, text, expected):
+    assert told(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        timed_out(0, 7) + timed_out(1, 7),
+        timed_out(0, 7, 512, "ALLTOALL_BASE") + timed_out(1, 7, 1, "ALLTOALL_BASE"),  # sizes may differ there
+        timed_out(0, 7, kind="SEND") + timed_out(1, 9, kind="RECV"),
+        timed_out(0, 7, group="2 (tp)") + timed_out(1, 9, group="3 (dp)"),  # of two communicators
+    ],
+)
+def test_time_outs_that_fit_together_name_nobody(told, text):
+    assert told(text)[1] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "ranks"),
+    [
+        ("RuntimeError: Rank 1 failed to pass monitoredBarrier in 2000 ms\n", [1]),
+        ("[rank0]: RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 2000 ms\n", [1, 3]),
+    ],
+)
+def test_who_did_not_come_to_the_barrier_is_the_root(told, text, ranks):
+    assert told(text) == ("missing", ranks, "likely")
+
+
+STALL = "[1,0]<stderr>:[2026-11-25 10:00:00.1: W horovod/common/operations.cc:5] "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{STALL}HorovodAllreduce_a_0 [missing ranks: 1, 3]\n",
+        f"{STALL}One or more tensors wait\n[1,0]<stderr>:Missing ranks:\n"
+        "[1,0]<stderr>:1: [HorovodAllreduce_a_0]\n[1,0]<stderr>:3: [HorovodAllreduce_a_0, HorovodAllreduce_b_0 ...]\n",
+    ],
+)
+def test_ranks_that_horovod_waits_for_are_the_root(told, text):
+    assert told(text) == ("missing", [1, 3], "likely")
+    assert told(text + "[1,0]<stderr>:step 9\n" * 300) is None, "they came after all"
+
+
+def came(numbers, head=""):
+    line = "[ERROR] HCCL(7,python):2026-11-25-10:00:00.100.000 [a.cc:2] [8][TopoInfoExchangeServer]"
+    listed = ",".join(f"[{number:016}]" for number in numbers)
+    return f"{head and line + head}\n{line}[DisplayConnectedRank]connected rankinfo[LINE 0]: {listed};\n"
+
+
+def test_a_gap_in_the_list_of_those_that_came_names_the_missing_rank(told):
+    path = "debug/plog/plog-7_20261125100000000.log"
+    assert told(came([0, 1, 3], "total connected num is [3],line num is [1]"), path) == ("missing", [2], "likely")
+    assert told(came([0, 1, 3], "total connected num is [8],line num is [2]"), path) is None, "the list is not whole"
+
+
+LINK = (
+    "[ERROR] HCCL(7,python3):2026-11-25-10:00:00.100.000 [a.cc:5] [8]   |   10.0.0.9(0)   |  16666  |   10.0.1.8(1)   |"
+    "  323  |  client  | time out |   DISABLE  | LinkInfo\n"
+)
+
+
+def test_the_table_of_links_tells_which_rank_waits(told):
+    assert told(LINK, "debug/plog/plog-7_20261125100000000.log") == ("chain", [0], "guess")
+    assert told.verdict.chain == ["rank 1 -> rank 0 (address 10.0.0.9)"]

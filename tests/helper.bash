@@ -1,0 +1,433 @@
+# shellcheck shell=bash
+# What all bats files share: a closed world for each test, and ways to look at what a launch did.
+
+bats_require_minimum_version 1.5.0
+
+PROJECT=$(cd "$BATS_TEST_DIRNAME/../.." && pwd -P)
+SCRIPTS=$PROJECT/scripts
+FIXTURES=$PROJECT/tests/fixtures
+
+# The tests compare English messages, whatever the locale of the person who runs them.
+unset LAUNCH_LANG LANGUAGE MSLAUNCH_OPTIONS
+[[ ${LC_ALL:-${LC_MESSAGES:-${LANG-}}} != zh* ]] || export LC_ALL=C.UTF-8
+
+# The folder of a test that trains with the real MindSpore.
+setup_training() {
+  cd "$BATS_TEST_TMPDIR" || return
+  unset RANK_TABLE_FILE DATA_PATH
+  PYTHON=$(command -v python)
+  TEST_MARK=$BATS_TEST_TMPDIR
+  export PYTHON TEST_MARK
+}
+
+# A folder of its own with blanks, quotes and Chinese in its name, a config, and no variable that the
+# person who runs the tests may have set.
+setup_world() {
+  local name
+  for name in RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
+    MS_ROLE MS_NODE_ID LOG_DIR RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT SERVER_ID OMP_NUM_THREADS GLOG_v ASCEND_RT_VISIBLE_DEVICES ASCEND_VISIBLE_DEVICES NPU_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES ASCEND_PROCESS_LOG_PATH NO_COLOR POSIXLY_CORRECT \
+    PYTHONFAULTHANDLER PYTHONUNBUFFERED RESUME; do
+    unset "$name"
+  done
+  PYTHON=$(command -v python)
+  WORLD="$BATS_TEST_TMPDIR/a 'world' 世界"
+  STUB_OUT=$BATS_TEST_TMPDIR/out
+  TEST_MARK=$BATS_TEST_TMPDIR
+  PYTHONPATH=$FIXTURES/stub_mindspore
+  LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks # tests do not wait for one another's made-up devices
+  export PYTHON STUB_OUT TEST_MARK PYTHONPATH LAUNCH_LOCKS
+  # What a killed mpirun leaves goes with the test. In /tmp it would fail an mpirun 5 with the same process id.
+  export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR PRTE_MCA_prte_tmpdir_base=$BATS_TEST_TMPDIR
+  HCCN=(--hccn_conf hccn.conf) # scripts without rank tables have no such option; their tests empty it
+  mkdir -p "$WORLD" "$STUB_OUT"
+  cd "$WORLD" || return 1
+  printf 'system:\n  distribute: True\n' >config.yaml
+  for name in 0 1 2 3 4 5 6 7; do
+    printf 'address_%s=10.1.1.1%s\n' "$name" "$name"
+  done >hccn.conf
+}
+
+# launch SCRIPT ARGUMENT...: the script with the stub trainer, on CPU, where no NPU is looked for.
+launch() {
+  stubbed "$1" --device_target CPU "${@:2}"
+  "${STUBBED[@]}"
+}
+
+# server_table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
+# table, because the scheduler's port follows from it
+server_table() {
+  python - "$@" >hccl.json <<'PY'
+import json, random, sys
+servers = [
+    {"server_id": name, "device": [
+        {"device_id": str(d), "device_ip": f"10.78.{n}.{d + 1}", "rank_id": str(2 * n + d)} for d in range(2)]}
+    for n, name in enumerate(sys.argv[1:])
+]
+table = {"version": "1.0", "server_count": str(len(servers)), "server_list": servers, "status": "completed"}
+print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
+PY
+}
+
+# launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
+launch_npu() {
+  stubbed "$1" --no_check "${@:2}"
+  "${STUBBED[@]}"
+}
+
+# stubbed SCRIPT ARGUMENT...: the command that starts the script with the stub trainer, in STUBBED.
+stubbed() {
+  STUBBED=(bash "$SCRIPTS/$1" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "${@:2}")
+}
+
+# launch_behind SCRIPT ARGUMENT...: the same in the background; LAUNCHER is its process id. Like a job
+# of an interactive shell: in a group of its own, INT and QUIT not ignored.
+launch_behind() {
+  stubbed "$1" --device_target CPU "${@:2}"
+  behind "${STUBBED[@]}"
+}
+
+# behind COMMAND...: the command in the background, in the same way.
+behind() {
+  : >"$BATS_TEST_TMPDIR/stdout" # at once: a test must not read what an earlier launch said
+  : >"$BATS_TEST_TMPDIR/stderr"
+  set -m
+  "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
+  LAUNCHER=$!
+  set +m
+}
+
+# launch_ranks WHAT SCRIPT ARGUMENT...: the same with ranks that do WHAT, in STUB_DO, and waits until all of them run.
+launch_ranks() {
+  export STUB_DO=$1
+  local -r others=${STUB_DO//[^;]/}
+  launch_behind "${@:2}"
+  # shellcheck disable=SC2046 # a list of numbers
+  eventually ranks_up $(seq 0 ${#others})
+}
+
+# ended [STATUS [PATTERN]]: LAUNCHER has ended; its exit status in `status`, its messages in `stderr`.  With a STATUS:
+# it ended so, with messages that fit, and left nothing running.
+ended() {
+  eventually gone "$LAUNCHER"
+  status=0
+  wait "$LAUNCHER" || status=$?
+  stderr=$(<"$BATS_TEST_TMPDIR/stderr")
+  if [[ $# -gt 0 ]]; then
+    was "$1" "${2-*}" || return
+    nobody_left || fail "still running: $(left_over)"
+  fi
+}
+
+# end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.
+end_by() {
+  kill -s "$1" "$LAUNCHER"
+  ended "${@:2}"
+}
+
+# was STATUS PATTERN: the last command ended so, with messages that fit.  It returns where it fails: bash does not end
+# a function by itself that is called before && or ||.
+was() {
+  [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}" || return
+  # shellcheck disable=SC2053 # a pattern is meant
+  [[ $stderr == $2 ]] || fail "the messages are: $stderr"
+}
+
+# ends STATUS PATTERN COMMAND...: the command ends so, with messages that fit; what it printed is in `output`.
+ends() {
+  run --separate-stderr "${@:3}"
+  was "$1" "$2"
+}
+
+gone() {
+  ! kill -0 "$1" 2>/dev/null || [[ $(stat_of "$1") == Z* ]]
+}
+
+# stat_of PID: what follows its name in /proc/PID/stat: state, parent and more; without a program, for those who poll.
+stat_of() {
+  local line
+  { read -r line <"/proc/$1/stat"; } 2>/dev/null && printf '%s\n' "${line##*) }"
+}
+
+# need PROGRAM...: skips the test where one of them is not on PATH. The end of `make test` says how to get it.
+need() {
+  local program
+  for program; do
+    command -v "$program" >/dev/null || skip "needs $program"
+  done
+}
+
+# need_root [WHY]: skips where only root can do what the test does.
+need_root() {
+  ((EUID == 0)) || skip "needs root${1:+: $1}"
+}
+
+# need_namespaces WHY FLAG...: skips where no such namespaces can be made, as unshare names them.
+need_namespaces() {
+  need unshare
+  unshare "${@:2}" true 2>/dev/null && return
+  need_root "$1"
+  skip "needs namespaces: $1"
+}
+
+# stands_still PID: whether somebody has stopped it.
+stands_still() {
+  [[ $(stat_of "$1") == T* ]]
+}
+
+# stopped PID: stops it; each look stops it again, because our own programs wake what they find stopped, and may come
+# before a look
+stopped() {
+  kill -STOP "$1" && stands_still "$1"
+}
+
+# above PID N: its Nth parent.
+above() {
+  local pid=$1 i
+  for ((i = 0; i < $2; i++)); do
+    pid=$(stat_of "$pid" | cut -d ' ' -f 2)
+  done
+  printf '%s\n' "$pid"
+}
+
+# pipes PID: those that it has open, sorted
+pipes() {
+  find "/proc/$1/fd" -lname 'pipe:*' -printf '%l\n' | sort -u
+}
+
+# shares_no_pipe PID: no pipe by which the launcher speaks with another process beside it is open in this one
+shares_no_pipe() {
+  local other
+  [[ -z $(find "/proc/$1/fd" -lname "$LAUNCH_LOCKS/*") ]] || fail "it holds the lock of the devices: $(ls -l "/proc/$1/fd")"
+  for other in $(pgrep -P "$LAUNCHER" -f mindspore-launch-); do
+    [[ $other != "$1" ]] || continue
+    run comm -23 <(comm -12 <(pipes "$1") <(pipes "$other")) <(pipes $$)
+    [[ -z $output ]] || fail "$(ls -l "/proc/$1/fd" "/proc/$other/fd")"
+  done
+}
+
+# A test that fails halfway must not leave its launch behind.
+teardown() {
+  end_left_over
+}
+
+# end_left_over: ends the processes of this test; a shell among them may start one more meanwhile.
+end_left_over() {
+  local file i
+  for ((i = 0; i < 100; i++)); do
+    [[ -n $(left_over) ]] || return 0
+    left_over | while IFS= read -r file; do
+      kill -KILL "$(cut -d/ -f3 <<<"$file")" 2>/dev/null || true
+    done
+  done
+}
+
+# refused STATUS PATTERN [COMMAND...]: the command, or the last `run`, ended so, with one line on stderr that fits,
+# and did nothing.
+refused() {
+  [[ $# -eq 2 ]] || run --separate-stderr "${@:3}"
+  was "$1" "$2" || return
+  [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
+  [[ -z "$output" ]] || fail "stdout is not empty: $output"
+  [[ ! -e logs ]] || fail "logs was made"
+  [[ ! -L train.log && ! -e train.log ]] || fail "train.log was made"
+  [[ -z "$(ls "$STUB_OUT")" ]] || fail "ranks were started: $(ls "$STUB_OUT")"
+}
+
+fail() {
+  printf '%s\n' "$@" >&2
+  return 1
+}
+
+# eventually COMMAND...: polls until it is true; 180 s at most, for a machine that does much else. What takes long is
+# asked less often: the other tests need the processor.
+eventually() {
+  local -r end=$((SECONDS + 180))
+  local -i pause=20 # milliseconds
+  until "$@"; do
+    ((SECONDS < end)) || fail "never came true: $*" || return 1
+    sleep "0.$(printf %03d "$pause")"
+    pause=$((pause < 100 ? pause + pause / 4 : 100))
+  done
+}
+
+# dies_with_launcher HOW PID: after SIGKILL of the launcher PID ends, as everything else does.  HOW: `one`, the launcher
+# alone; `group`, with its process group; `stopped`, while somebody has stopped PID
+dies_with_launcher() {
+  [[ $1 != stopped ]] || eventually stopped "$2"
+  if [[ $1 == group ]]; then
+    kill -KILL -- "-$LAUNCHER"
+  else
+    kill -KILL "$LAUNCHER"
+  fi
+  eventually gone "$2"
+  eventually nobody_left
+}
+
+# ranks_up N...: whether these ranks run.
+ranks_up() {
+  local rank
+  for rank; do
+    [[ -e "$STUB_OUT/rank_$rank.json" ]] || return 1
+  done
+}
+
+# Processes that the test started and that still live; a zombie's environment is empty.
+left_over() {
+  grep -lszxF -- "TEST_MARK=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ
+}
+
+nobody_left() {
+  local environ
+  local -r found=$(left_over)
+  [[ -z $found ]] || fail "left over:" "$(
+    for environ in $found; do
+      tr '\0' ' ' <"${environ%/*}/cmdline"
+      grep State "${environ%/*}/status"
+    done 2>&1
+  )"
+}
+
+# recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.
+recorded() {
+  python -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"
+}
+
+# contract NAME: the variables that the launch gave it, sorted, one a line; paths of the run as RUN.
+contract() {
+  python - "$STUB_OUT/$1.json" "$(readlink -f logs/latest)" <<'PY'
+import json, os, sys
+
+record = json.load(open(sys.argv[1]))
+env = record.get("env", record)
+for name in sorted(env):
+    if os.environ.get(name) != env[name] and name not in ("SHLVL", "_", "OLDPWD", "LAUNCH_JOB"):
+        print(f"{name}={env[name]}".replace(sys.argv[2], "RUN"))
+PY
+}
+
+# engine_contract RANK: the environment of the contract that the last rank of an engine's local job has, its log
+# and its line in the report; another rank has printed 3 lines.
+engine_contract() {
+  local -r rank=$1 ranks=$(($1 + 1))
+  local found
+  found=$(contract "rank_$rank")
+  diff <(grep -E '^(RANK|DEVICE|MS_|LO|WORLD|MASTER|SERVER)' <<<"$found" | grep -v -e PORT -e TIMEOUT) <(printf '%s\n' \
+    "DEVICE_ID=$rank" "DEVICE_NUM=$ranks" "LOCAL_RANK=$rank" "LOCAL_WORLD_SIZE=$ranks" LOG_DIR=RUN MASTER_ADDR=127.0.0.1 \
+    "MS_NODE_ID=$rank" MS_RETRY_INTERVAL_{LOWER,UPPER}=1 MS_ROLE=MS_WORKER MS_SCHED_HOST=127.0.0.1 "MS_WORKER_NUM=$ranks" \
+    "RANK=$rank" "RANK_ID=$rank" "RANK_SIZE=$ranks" SERVER_ID=0 "WORLD_SIZE=$ranks") || fail "$found"
+  [[ "$(sed -n 's/^MASTER_PORT=//p' <<<"$found")" = "$(sed -n 's/^MS_SCHED_PORT=//p' <<<"$found")" ]] || fail "$found"
+  [[ $found != *LAUNCH_T* ]] || fail "$found"
+  [[ "$(tail -n 1 logs/latest/rank_1.log)" = 'no end' ]]
+  [[ $stderr == *$'\n'"$rank     $rank       0 "*"rank_$rank.log"* ]] || fail "$stderr"
+  nobody_left
+}
+
+# places VARIABLE...: their values in every rank, one rank a line, in the order of the ranks.
+places() {
+  python - "$STUB_OUT" "$@" <<'PY'
+import json, pathlib, sys
+
+records = sorted(pathlib.Path(sys.argv[1]).glob("rank_*.json"), key=lambda path: int(path.stem[5:]))
+for path in records:
+    env = json.loads(path.read_text())["env"]
+    print(*(env.get(name, "-") for name in sys.argv[2:]))
+PY
+}
+
+# launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.
+launch_json() {
+  python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
+}
+
+# launch_json_fits: the latest launch.json has the form of its schema.
+launch_json_fits() {
+  python -I - "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json <<'PY'
+import json, jsonschema, sys
+
+schema, document = (json.load(open(path)) for path in sys.argv[1:])
+jsonschema.validate(document, schema)
+PY
+}
+
+# has_mindspore: the real one, not its stub.
+has_mindspore() {
+  env -u PYTHONPATH python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)'
+}
+
+need_mindspore() {
+  unset PYTHONPATH
+  has_mindspore || skip 'needs MindSpore'
+}
+
+# import_once: from now on the ranks of this test are forks of one process, as with people who have this variable. Most
+# real trainings do it, where the launcher starts the ranks itself; those about engines and imports do not.
+import_once() {
+  export MSLAUNCH_OPTIONS=--import_once
+}
+
+# train_for_real: the same, for ranks that are other people's programs: see fixtures/ends_at_once.
+train_for_real() {
+  need_mindspore
+  export PYTHONPATH=$FIXTURES/ends_at_once
+}
+
+# digits_in FOLDER: the demo's digits there; `make data` has them already.
+digits_in() {
+  if [[ -d $PROJECT/data/digits ]]; then
+    ln -s "$PROJECT/data/digits" "$1"
+  else
+    python "$PROJECT/tools/prepare_digits.py" "$1"
+  fi
+}
+
+# trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.
+trained_alike() {
+  local accuracy
+  accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
+  [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
+}
+
+# fitted_alike RANKS FILE...: these logs are of ranks of fixtures/one_weight.py, which were as many and fitted together.
+fitted_alike() {
+  local log
+  for log in "${@:2}"; do
+    grep -Eqx "the weight of $1 ranks is ([0-9.]+), the best is \1" "$log" || fail "$log" "$(<"$log")"
+  done
+}
+
+# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
+python_of_all() {
+  local site
+  site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
+  PYTHONPATH+=:$site
+  for PYTHON in "$PYTHON" /usr/bin/python3; do
+    # shellcheck disable=SC2016 # for the inner shell
+    ! setpriv --reuid "$1" --clear-groups bash -c '"$1" -c "import yaml"' - "$PYTHON" 2>/dev/null || return 0
+  done
+  skip "another user cannot run $PYTHON with PyYAML"
+}
+
+# without NAME: a PATH on which all programs of this one are, but not NAME
+without() {
+  local file
+  mkdir "$BATS_TEST_TMPDIR/path"
+  # shellcheck disable=SC2086 # the folders of PATH, one by one
+  while IFS= read -r file; do
+    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
+  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
+  printf '%s\n' "$BATS_TEST_TMPDIR/path"
+}
+
+
+# held: whoever was to wait is there
+held() {
+  [[ -e $STUB_OUT/held ]]
+}
+
+# hold_at import|run: program.py imports the module heavy; at the import, or when the ranks run, it waits
+hold_at() {
+  local -r hold='import os, time; open(os.path.join(os.environ["STUB_OUT"], "held"), "w").close(); time.sleep(600)'
+  : >heavy.py
+  printf 'import heavy\n%s\n' "$hold" >program.py
+  [[ $1 == run ]] || { printf 'import heavy\n' >program.py && printf '%s\n' "$hold" >heavy.py; }
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bats
+# What the other tests lean on.
+
+load ../helper
+
+@test "what a test has left behind is ended, and nothing of another test or of another run of them" {
+  for mark in "$BATS_TEST_TMPDIR" "${BATS_TEST_TMPDIR}0" /another/run/1; do
+    TEST_MARK=$mark sleep 60 3>&- &
+    eventually grep -qszxF "TEST_MARK=$mark" "/proc/$!/environ"
+    pids+=("$!")
+  done
+  [[ "$(left_over)" == "/proc/${pids[0]}/environ" ]]
+  end_left_over
+  eventually gone "${pids[0]}"
+  kill "${pids[1]}" "${pids[2]}"
+}
