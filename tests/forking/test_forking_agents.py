@@ -17,7 +17,7 @@ from tools.launch.programs.import_once import Imports
 from tools.supervise.world import World
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 IMPORTS = Imports(modules=[("heavy", True)], program="program.py", forced=False)
 # what the agents run, with less patience
 PROGRAM = """\

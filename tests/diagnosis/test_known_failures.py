@@ -8,7 +8,7 @@ from pathlib import Path
 
 import documents
 import pytest
-from known import COMPLAINTS, ENTRIES, of_launches
+from logs.known import COMPLAINTS, ENTRIES, of_launches
 from suite.cases import for_each, none
 
 from tools.logs import known_failures
