@@ -144,7 +144,8 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """What was skipped, and what would bring it; what the tests have cost, and with --durations=N which files most."""
+    """What was asked, and what was skipped; what the tests have cost, and with --durations=N which files most."""
+    summary.asked(terminalreporter, config.stash.get(_MPIRUN, "no mpirun"))
     summary.skipped(terminalreporter)
     for line in costs.lines(config.option.durations):
         terminalreporter.write_line(line)

@@ -107,14 +107,12 @@ versions() {
   pip freeze | grep -iE "^($(lowest | sed 's/==[^ ]*//g; s/ /|/g'))==" | sort -f
 }
 
-# What fails beside other tests is run again alone, as in .ci/run.
 run_tests() {
   [[ -e $WORK/venv/bin/bats ]] || ln -s "$BATS" "$WORK/venv/bin/bats"
   # The checkout is tested; the package has tests of its own.
   # shellcheck disable=SC2310 # its status is all that counts
   pip uninstall --yes mindspore-launch || return
-  # shellcheck disable=SC2310 # its status is all that counts
-  run_pytest -n auto || run_pytest --last-failed --last-failed-no-failures none
+  run_pytest -n auto
 }
 
 run_pytest() {

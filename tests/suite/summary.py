@@ -1,9 +1,14 @@
-"""The end of a run: what was skipped, what would bring it, and the numbers in one line."""
+"""The end of a run: what was asked and with what, what was skipped, what would bring it, and the numbers in a line."""
 
+import importlib.metadata
+import platform
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections import Counter
+from contextlib import suppress
 
 # What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
 PACKAGES = {
@@ -48,6 +53,7 @@ EXTRAS = {
     "scikit-learn": "train",
     "selenium": "browser",
 }
+_ROOM = re.compile(r"tests/(\w+)/")
 _NEEDS = re.compile(r"needs ([\w.-]+)(?:$|: )")
 
 
@@ -95,6 +101,32 @@ def skipped(reporter):
         reporter.write_line(f"{number:4}  {reason}")
     for line in commands({match[1] for reason in found if (match := _NEEDS.match(reason))}):
         reporter.write_line(line)
+
+
+def asked(reporter, mpirun):
+    """Prints how many tests of each room have passed, and which real programs were there for them.
+
+    mpirun: a sentence about that of the tests.
+    """
+    passed = of_kind(reporter, "passed")
+    if not passed:
+        return
+    reporter.section("what was asked")
+    rooms = Counter(found[1] if (found := _ROOM.match(report.nodeid)) else "the whole" for report in passed)
+    reporter.write_line("tests passed: " + ", ".join(f"{number:,} of {room}" for room, number in rooms.most_common()))
+    reporter.write_line("with: " + ", ".join([*_programs(), mpirun]))
+    reporter.write_line("other versions, and a machine without engines, are jobs of .github/workflows/tests.yml")
+
+
+def _programs():
+    """The names and versions of what tests use for real."""
+    yield f"Python {platform.python_version()}"
+    with suppress(importlib.metadata.PackageNotFoundError):
+        yield f"MindSpore {importlib.metadata.version('mindspore')}"
+    if path := shutil.which("slurmd"):
+        said = subprocess.run([path, "-V"], capture_output=True, text=True, timeout=60, check=False).stdout.split()
+        yield " ".join(["Slurm", *said[1:2]])
+    yield from (name for name in ("sshd", "ip", "chromium", "busybox", "zsh") if shutil.which(name))
 
 
 def last_line(reporter):
