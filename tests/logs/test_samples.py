@@ -1,9 +1,10 @@
 """In a log each sample of a rule is taken by this rule, and by no wider one before it, whatever is before the line."""
 
 import io
+import re
 
 from known import ENTRIES
-from suite.cases import for_each
+from suite.cases import for_each, none
 
 from tools.logs import kinds, plog, scan
 
@@ -47,6 +48,19 @@ def test_a_sample_in_a_log_is_taken_by_its_own_entry(entry, kind):
             if other is not entry and other is not None and set(other.targets) != set(entry.targets):
                 continue
             assert code == entry.code, (before, sample)
+
+
+def begins_before(entry):
+    """The samples in whose line a match begins with the end of the line before: its number would be that line's."""
+    for source in entry.sources:
+        for sample in entry.samples:
+            found = re.search(source, f"step 1\n{sample}", re.MULTILINE)
+            if found and found[0].startswith("\n"):
+                yield f"{entry.code}: {source} takes the line break before {sample}"
+
+
+def test_no_rule_takes_the_line_break_before_its_line():
+    none(text for entry in ENTRIES for text in begins_before(entry))
 
 
 def test_kinds_of_logs_are_all_tried():
