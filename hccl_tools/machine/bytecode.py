@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 STANDARD = "Python"  # in place of a module: Python's own
+OF_RANKS = ("mindspore", "numpy", "scipy", STANDARD)  # MindSpore imports NumPy and SciPy
 _OF_STANDARD = "threading.py"  # every program of this kind imports it, and no Python has it built in
 OFF, PREFIX, OPTIMIZED = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONOPTIMIZE"
 NONE, STALE = "none", "stale"  # what a package has; else the tag of another Python, such as cpython-310

@@ -23,7 +23,7 @@ def package(tmp_path, monkeypatch):
     source.parent.mkdir(parents=True)
     source.write_text("NUMBER = 1\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
-    monkeypatch.setattr(compiled, "MODULES", ("net",))
+    monkeypatch.setattr(bytecode, "OF_RANKS", ("net",))
     return source
 
 

@@ -10,13 +10,12 @@ from hccl_tools.common.quoting import quote
 from hccl_tools.machine import bytecode
 from tools.doctor.page import OK, WARNING, Line
 
-MODULES = ("mindspore", "numpy", "scipy", bytecode.STANDARD)
 OWN_CACHE = "export PYTHONPYCACHEPREFIX=$HOME/.cache/python-bytecode"
 
 
 def line() -> Line:
     """The Line about them.  The import of MindSpore by the doctor has written those that Python may write."""
-    found = [each for each in bytecode.look(MODULES, os.environ) if each.stays]
+    found = [each for each in bytecode.look(bytecode.OF_RANKS, os.environ) if each.stays]
     is_off = bool(os.environ.get(bytecode.OFF))
     if not found:
         text = tr("nothing is compiled at each start")
