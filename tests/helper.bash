@@ -424,7 +424,6 @@ without() {
   printf '%s\n' "$path"
 }
 
-
 # held: whoever was to wait is there
 held() {
   [[ -e $STUB_OUT/held ]]
