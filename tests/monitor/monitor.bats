@@ -99,7 +99,7 @@ END
   done
 }
 
-@test "it holds no pipe of the launcher, is no member, ranks have none of its pipe; SIGSTOP and a batch system's SIGTERM do not matter" {
+@test "it holds no pipe of the launcher, ranks have none of its own, and SIGSTOP or a batch system's SIGTERM do not matter" {
   launch_ranks '0: wait; 1: wait' ascend2p.sh --metrics m.prom config.yaml
   eventually metric_is ranks_up 2
   shares_no_pipe "$(beside)"
