@@ -139,7 +139,8 @@ ends() {
 }
 
 gone() {
-  ! kill -0 "$1" 2>/dev/null || [[ $(stat_of "$1") == Z* ]]
+  local line
+  ! kill -0 "$1" 2>/dev/null || { { read -r line <"/proc/$1/stat"; } 2>/dev/null && [[ ${line##*) } == Z* ]]; }
 }
 
 # stat_of PID: what follows its name in /proc/PID/stat: state, parent and more; without a program, for those who poll.
@@ -243,9 +244,11 @@ fail() {
 eventually() {
   local -r end=$((SECONDS + 180))
   local -i pause=20 # milliseconds
+  local nap
   until "$@"; do
     ((SECONDS < end)) || fail "never came true: $*" || return 1
-    sleep "0.$(printf %03d "$pause")"
+    printf -v nap '0.%03d' "$pause"
+    sleep "$nap"
     pause=$((pause < 100 ? pause + pause / 4 : 100))
   done
 }
@@ -289,7 +292,7 @@ nobody_left() {
 
 # recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.
 recorded() {
-  python -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"
+  python -S -E -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"
 }
 
 # contract NAME: the variables that the launch gave it, sorted, one a line; paths of the run as RUN.
@@ -336,16 +339,20 @@ PY
 
 # launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.
 launch_json() {
-  python -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
+  python -S -E -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
 }
 
-# launch_json_fits: the latest launch.json has the form of its schema.
+# launch_json_fits: the latest launch.json has the form of its schema.  Our quick check says yes, or jsonschema finds the
+# reasons: its import takes as long as a launch.
 launch_json_fits() {
-  python -I - "$PROJECT/schemas/launch.schema.json" logs/latest/launch.json <<'PY'
-import json, jsonschema, sys
+  python -I - "$PROJECT" logs/latest/launch.json <<'PY'
+import json, sys
 
-schema, document = (json.load(open(path)) for path in sys.argv[1:])
-jsonschema.validate(document, schema)
+sys.path.insert(0, sys.argv[1])
+from hccl_tools.check import schema_check
+
+with open(sys.argv[2]) as file:
+    sys.exit("\n".join(map(str, schema_check.problems_by_name(json.load(file), "launch"))) or 0)
 PY
 }
 
@@ -409,15 +416,13 @@ python_of_all() {
 
 # without NAME: a PATH on which all programs of this one are, but not NAME
 without() {
-  local file
-  mkdir "$BATS_TEST_TMPDIR/path"
+  local -r path=$BATS_TEST_TMPDIR/path
+  mkdir "$path"
+  # One `ln` links all: there are thousands. It keeps the first link of each name, as PATH does, and complains of others.
   # shellcheck disable=SC2086 # the folders of PATH, one by one
-  while IFS= read -r file; do
-    [[ ${file##*/} == "$1" ]] || ln -s "$file" "$BATS_TEST_TMPDIR/path/" 2>/dev/null || true
-  done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
-  printf '%s\n' "$BATS_TEST_TMPDIR/path"
+  (IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d ! -name "$1" -print0) | xargs -0 ln -s -t "$path" 2>/dev/null || true
+  printf '%s\n' "$path"
 }
-
 
 # held: whoever was to wait is there
 held() {

@@ -17,7 +17,7 @@ from tests.chaos.verdicts import Ended
 
 pytestmark = pytest.mark.thorough
 
-SECONDS = os.environ.get("CHAOS_SECONDS", "15")
+SECONDS = os.environ.get("CHAOS_SECONDS", "6")
 SEED = os.environ.get("CHAOS_SEED", "2026")  # the same rounds in every run; `make chaos` draws others
 REPORT = """\
 ascend2p.sh: rank 1 (device 1) exited with code 3 after 0.1 s; stopping the other rank

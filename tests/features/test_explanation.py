@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -55,7 +57,7 @@ def ended(run, monkeypatch, serve, early=True):
 def lines(*texts):
     """A child that writes these lines, when it has its orders."""
 
-    def serve(orders, tells, run_dir):
+    def serve(orders, tells, run_dir, plogs):
         while os.read(orders, 1 << 16):
             pass
         os.write(tells, "".join(f"{text}\n" for text in texts).encode())
@@ -70,8 +72,8 @@ def test_the_user_reads_what_it_says(run, monkeypatch, early):
 
 
 def test_lines_keep_their_styles_on_the_way(run, monkeypatch):
-    def serve(orders, tells, run_dir):
-        lines()(orders, tells, run_dir)
+    def serve(orders, tells, run_dir, plogs):
+        lines()(orders, tells, run_dir, plogs)
         explanation_child.Told(tells).lines([colours.styled("red\n", colours.FAILURE), "    plain", "failure plain"])
 
     told = ended(run, monkeypatch, serve)[:3]
@@ -95,7 +97,7 @@ def test_a_run_that_was_moved_has_no_page(monkeypatch, tmp_path):
 def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypatch):
     monkeypatch.setattr(explanation, "EXPLAIN_WITHIN", 0.2)
     monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
-    told = ended(run, monkeypatch, lambda orders, tells, run_dir: time.sleep(600))
+    told = ended(run, monkeypatch, lambda orders, tells, run_dir, plogs: time.sleep(600))
     assert len(told) == 2
     assert told[0].startswith("there is no time now to read all logs; this command reads them: python ")
     assert told[0].endswith(run.plan.run_dir) and "/diagnose.py " in told[0]
@@ -104,14 +106,14 @@ def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypat
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGALRM, "exit", "raise", "stop"])
 def test_a_child_that_ends_or_stands_still(run, monkeypatch, how):
-    def serve(orders, tells, run_dir):
+    def serve(orders, tells, run_dir, plogs):
         if how == "exit":
             os._exit(1)
         if how == "raise":
             raise OSError
         if how == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)  # the launcher wakes it
-            lines("done explained", "page large")(orders, tells, run_dir)
+            lines("done explained", "page large")(orders, tells, run_dir, plogs)
             return
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         os.kill(os.getpid(), how)
@@ -136,12 +138,12 @@ def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp
     monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
     marks = tmp_path / "calls"
 
-    def serve(orders, tells, run_dir):
+    def serve(orders, tells, run_dir, plogs):
         with marks.open("a") as file:
             file.write("x")
         if marks.stat().st_size == 1:
             time.sleep(600)
-        lines("say cut", "done explained")(orders, tells, run_dir)
+        lines("say cut", "done explained")(orders, tells, run_dir, plogs)
 
     assert "cut" in ended(run, monkeypatch, serve)
 
@@ -153,8 +155,26 @@ def test_a_launcher_that_is_killed_leaves_no_child(tmp_path):
     os.close(ordering)
     child = os.fork()
     if child == 0:
-        explanation_child.serve(orders, tells, str(tmp_path))
+        explanation_child.serve(orders, tells, str(tmp_path), plogs=True)
         os._exit(0)
     os.close(tells)
     assert os.waitpid(child, 0)[1] == 0
     assert os.read(told, 100) == b""
+
+
+def test_without_plogs_nothing_is_prepared_that_only_they_need(root):
+    """Each launch that fails takes this time of a processor, so it reads no modules that few launches need."""
+    code = """
+import sys
+from tools.features import explanation_child
+from tools.logs import scan
+
+explanation_child.get_ready(plogs=False)
+import tools.run_page.writing
+
+assert not scan._machine.cache_info().currsize
+print(*{"logging", "concurrent.futures", "importlib.metadata", "zipfile"} & sys.modules.keys())
+explanation_child.get_ready(plogs=True)
+assert scan._machine.cache_info().currsize
+"""
+    assert subprocess.check_output([sys.executable, "-E", "-s", "-c", code], cwd=root) == b"\n"

@@ -21,7 +21,7 @@ setup() {
     launch ascend2p.sh --timeout 600 --stop_before 598 --max_restarts 2 --grace 1 config.yaml
   [[ $stderr == *'asked to end: rank 1 ended without saving'* && $stderr != *'restart 1'* ]] || fail "$stderr"
   [[ "$(launch_json 'r["outcome"]["stopped_by"], r["outcome"]["asked"]["saved"], r["outcome"]["asked"]["not_saved"]')" = "('stop_before', [0], [1])" ]]
-  python -m check_jsonschema -q --schemafile "$BATS_TEST_DIRNAME/../../schemas/launch.schema.json" logs/latest/launch.json
+  launch_json_fits
   nobody_left
 }
 
@@ -30,10 +30,11 @@ setup() {
     launch ascend2p.sh --stop_before 60 config.yaml
 }
 
-@test "after a failure the ranks learn that SIGTERM is not a request, in each attempt anew" {
-  export STUB_DO='0: wait; 1: first await 0, exit 3'
-  ends 3 '*restart 1 of 1*' launch ascend2p.sh --max_restarts 1 config.yaml
+@test "a job that goes on failing ends with the last code; its ranks learn in each attempt that SIGTERM is no request" {
+  export STUB_DO='0: wait; 1: first await 0, first exit 5, exit 3'
+  ends 3 '*restart 1 of 1*logs/ascend2p-*/restart_1/rank_1.log*' launch ascend2p.sh --max_restarts 1 config.yaml
   [[ "$(<logs/latest/request.json)" = '{"GracefulExit": 0}' ]]
+  nobody_left
 }
 
 @test "a signal while a limit stops the job: the limit has decided the exit code" {
@@ -105,11 +106,6 @@ END
   eventually nobody_left
 }
 
-@test "--max_restarts: a job that goes on failing ends with the last attempt's code" {
-  STUB_DO='0: wait; 1: exit 5' ends 5 '*logs/ascend2p-*/restart_1/rank_1.log*' launch ascend2p.sh --max_restarts 1 config.yaml
-  nobody_left
-}
-
 @test "Ctrl-C while a restart is waited for ends the job" {
   export STUB_DO='0: wait; 1: exit 5'
   launch_behind ascend2p.sh --max_restarts 9 config.yaml
@@ -138,12 +134,13 @@ first_job() {
   rm "$STUB_OUT"/*
 }
 
-@test "two jobs on one device: the second is refused with the name of the first, and starts nothing" {
+@test "two jobs on one device: the second is refused with the name of the first, and starts nothing; CPU ranks lock none" {
   first_job
   mkdir other && cp config.yaml hccn.conf other && cd other
   refused 78 "*device 0 in use by */logs/ascend2p-*(process $LAUNCHER of *, since *)*wait for it with --wait_for_devices*" \
     launch_npu ascend1p.sh config.yaml
   STUB_DO='' ends 0 '*' launch_npu ascend2p.sh --devices 2,3 config.yaml
+  STUB_DO='' ends 0 '*' launch ascend2p.sh config.yaml # CPU ranks use no devices
   kill -KILL "$LAUNCHER"
   eventually nobody_left
   STUB_DO='' ends 0 '*' launch_npu ascend1p.sh config.yaml
@@ -158,11 +155,6 @@ first_job() {
   kill -TERM "$first"
   ended 0
   ranks_up 0
-}
-
-@test "CPU ranks use no devices, so they lock none" {
-  first_job
-  STUB_DO='' ends 0 '*' launch ascend2p.sh config.yaml
 }
 
 @test "where there can be no locks the job runs, and it is said" {

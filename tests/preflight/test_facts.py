@@ -7,14 +7,13 @@ import socket
 import pytest
 
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import host
+from hccl_tools.machine import distributions, host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
 from tools.preflight.facts import (
     bytecode,
     clock,
     disk,
-    distributions,
     environment,
     files,
     limits,

@@ -35,6 +35,7 @@ plog_of() {
   [[ "$(places ASCEND_PROCESS_LOG_PATH)" = "$run/plog/rank_0"$'\n'"$run/plog/rank_1" ]]
   [[ "$(plogs logs/latest/plog)" = $'./rank_0/debug/plog/plog-PID_TIME.log\n./rank_1/debug/plog/plog-PID_TIME.log' ]]
   [[ "$(grep -c ERROR "$(plog_of 1)")" = 2 ]]
+  [[ "$(places ASCEND_GLOBAL_LOG_LEVEL)" = $'-\n-' ]] # which the user has not set
   printf 'import os\nassert os.path.isdir(os.environ["ASCEND_PROCESS_LOG_PATH"])\n' >there.py
   ends 0 '*' bash "$SCRIPTS/ascend2p.sh" --no_check "${HCCN[@]}" --train_script there.py config.yaml
 }
@@ -42,8 +43,6 @@ plog_of() {
 @test "what CANN logs stays as the user has set it, and nothing of ours reaches the trainer" {
   ASCEND_GLOBAL_LOG_LEVEL=0 ends 0 '*' pair
   [[ "$(places ASCEND_GLOBAL_LOG_LEVEL LAUNCH_PLOGS)" = $'0 -\n0 -' ]]
-  ends 0 '*' pair
-  [[ "$(places ASCEND_GLOBAL_LOG_LEVEL)" = $'-\n-' ]]
 }
 
 @test "on CPU nothing of it is there, whatever the user's shell has" {
@@ -67,9 +66,10 @@ plog_of() {
   launch_json_fits
 }
 
-@test "an empty variable of the user is none" {
-  ASCEND_PROCESS_LOG_PATH='' ends 0 '*' pair
+@test "an empty variable of the user is none, and folders without plogs are removed, also after a failure" {
+  ASCEND_PROCESS_LOG_PATH='' STUB_DO='1: await 0, exit 3' ends 3 '*' pair
   [[ "$(places ASCEND_PROCESS_LOG_PATH)" = "$(readlink -f logs/latest)/plog/rank_0"* ]]
+  [[ ! -e logs/latest/plog ]]
 }
 
 @test "a folder of the user that cannot be written: the variable stays, and the rank's log says so in one line" {
@@ -114,11 +114,6 @@ plog_of() {
 @test "after a limit or a signal they stay, too" {
   STUB_DO='0: plog 1, wait' ends 124 '*' pair --timeout 1 --grace 1
   [[ -e $(plog_of 0) ]]
-}
-
-@test "folders without plogs are removed" {
-  STUB_DO='1: exit 3' ends 3 '*' pair
-  [[ ! -e logs/latest/plog ]]
 }
 
 @test "restarts: each attempt has folders of its own; those of the failed one stay" {

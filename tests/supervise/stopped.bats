@@ -181,7 +181,7 @@ in_session() {
 
 @test "a process that holds the guardian's pipe open, in a session of its own, then SIGKILL of the launcher" {
   mkdir project
-  cp -r "$SCRIPTS" "$PROJECT/tools" project/
+  cp -a "$SCRIPTS" "$PROJECT/tools" project/ # with their times, by which Python knows that it has compiled them
   ln -s "$PROJECT"/{configs,hccl_tools,schemas} project/
   cat >>project/tools/features/first_failure.py <<'END'
 

@@ -209,15 +209,12 @@ group_stopped_by() {
   run ! grep -q SIGHUP "$BATS_TEST_TMPDIR/stderr"
 }
 
-@test "SIGUSR1 goes through to the ranks" {
-  launch_ranks '0: usr1; 1: usr1' ascend2p.sh config.yaml
-  end_by USR1 0
-  grep -qx 'got SIGUSR1' logs/latest/rank_1.log
-}
-
-@test "SIGUSR2 goes through to the ranks, and one that does not expect it fails by it" {
-  launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
-  end_by USR2 140
+@test "SIGUSR1 and SIGUSR2 go through to the ranks; one that expects a signal goes on or ends well, another fails by it" {
+  launch_ranks '0: usr1; 1: ignore USR1' ascend2p.sh config.yaml
+  kill -USR1 "$LAUNCHER"
+  eventually grep -qx 'got SIGUSR1' logs/latest/rank_0.log
+  kill -0 "$LAUNCHER"
+  end_by USR2 140 $'*\n0     0       0  *\n1     1       140 SIGUSR2, failed first *'
 }
 
 @test "SIGKILL of the launcher leaves nothing running" {

@@ -17,7 +17,6 @@ import resource
 import signal
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 if not __package__:  # run as a file: see docs/architecture.md
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -60,6 +59,8 @@ def main(arguments: list[str]) -> int:
 
 def lines(folder: str, members: list[str]) -> list[str]:
     """Saves the stacks; a line for each place where ranks are."""
+    from concurrent.futures import ThreadPoolExecutor  # imports logging: few who import this module ask processes
+
     pairs = [member.split("=") for member in members]
     with ThreadPoolExecutor(max_workers=len(pairs)) as pool:
         stacks = list(pool.map(lambda pair: save(folder, f"rank_{pair[0]}", int(pair[1])), pairs))

@@ -56,7 +56,7 @@ class Explanation(Feature):
 
         def child(orders: int, tells: int) -> None:
             ignore(_signal.SIGTERM, *QUIET)
-            explanation_child.serve(orders, tells, run.plan.run_dir)
+            explanation_child.serve(orders, tells, run.plan.run_dir, bool(run.plan.plogs))
 
         try:
             return Beside(run.world, "mindspore-launch-report", child)

@@ -49,12 +49,12 @@ class Told:
             data = data[os.write(self._descriptor, data) :]
 
 
-def serve(orders: int, tells: int, run_dir: str) -> None:
-    """Does what the launcher orders; nothing, if the launcher ends before that."""
+def serve(orders: int, tells: int, run_dir: str, plogs: bool) -> None:
+    """Does what the launcher orders; nothing, if the launcher ends before that.  plogs: the ranks write some."""
     told: Any = Told(tells)
     sys.stdout = told  # print() needs no more
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
-    known, fault = get_ready()
+    known, fault = get_ready(plogs)
     data = b""
     while block := os.read(orders, 1 << 16):
         data += block
@@ -89,14 +89,15 @@ def cannot(error: Exception) -> str:
     return tr("this run cannot be explained: {reason}", reason=reason)
 
 
-def get_ready() -> tuple[Any, str]:
+def get_ready(plogs: bool = True) -> tuple[Any, str]:
     """(the known failures, "") when all modules are read; else (None, why nothing can be explained)."""
     try:
         from tools.diagnosis import job_logs, main  # noqa: F401 - the environment may be gone when main is needed
         from tools.logs import known_failures
 
         known = known_failures.load()
-        job_logs.get_ready(known[0])
+        if plogs:  # without them nothing is looked for in whole logs
+            job_logs.get_ready(known[0])
     except Exception as error:
         return None, cannot(error)
     return known, ""

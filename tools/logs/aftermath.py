@@ -7,6 +7,7 @@ CANN 6 to 9, torch_npu, NCCL, gloo and the programs that start ranks.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 # This process waited in vain for others, or lost them.
 WAITED_TEXTS = (
@@ -81,68 +82,70 @@ STOPPED = re.compile(
 # What ends by a limit in time and is this rank's own all the same: its data, or an operator.
 _OWN_LIMIT = re.compile(r"GetNext|AI ?CPU|aicpu|AI ?Core|aicore|[Vv]ector core|data ?set|[Dd]ata ?queue")
 _LIMIT = re.compile(r"time[ds]? ?out|Wait timeout")
-_AFTER = re.compile(
-    "|".join(
-        (
-            # a wait that ended, or a peer that is gone
-            _WAITED,
-            r"call trace: hcclRet|EI000[26]\b|receive (?:msg length )?from fdhandle",
-            r"LINK_ERROR_INFO|comm error, device|dest_ip\(|\|-{5}|_{20}|-{20}|\|  ?[\d.]+\(|[123]\. (?:the|an) ",
-            r"connection failure between this device|[Nn]otify [Ww]ait|NOTIFY WAIT|remote rank:",
-            r"DisplayConnectionedRank",
-            r"TopoDetect ERROR|failedRankIdList|RanktableDetect|fails to connect to dstRank|links? establish",
-            r"Cluster Exception Location|setup topo detect error|comm is not exist|HcclCommInitRootInfo\w* failed",
-            r"\[TaskExceptionHandler\]|\[HeartbeatAbnormal\]|Transport init error|Alloc transports failed",
-            r"created commHD fail|op_base hcclComm|Heartbeat [Ll]ost|opData information|task sequence is",
-            r"\[Recv\]\[RaSocket\]",
-            r"Building networking for MS_|Failed to initialize cluster|processes in the cluster are not successfully",
-            r"There are \d+ abnormal compute graph nodes|worker \S+ is the first one timed out",
-            r"exchangeData|\[RaSocket\]|recv fail|Socket closed|Connection refused|Broken pipe|ncclSystemError.*socket",
-            r"failed to pass monitoredBarrier|received errors while waiting for send/recv from rank",
-            r"ConnectionResetError|ConnectionAbortedError|BrokenPipeError",
-            r"root rank process of this group has exited|total number of timed out node|Time out nodes are",
-            r"heartbeat message to meta server|Client connected end of file|DistNetworkError|DistStoreError",
-            r"[Ww]atchdog thread terminated|Some collective operations|communicator was aborted|ncclInternalError: Int",
-            # what is torn down after it
-            r"\[Push\]\[Data\]failed to send|acltdtSendTensor|pointer\[stream\] is null|DestroyHandle|TdtHandle",
-            r"[Tt]hread has already been terminated|queue (?:had|has|was) been (?:interrupted|destroyed)",
-            r"main process disappeared|[Dd]estroy\w*.{0,40}(?:fail|error)|Finalize\w*.{0,20}(?:fail|error)",
-            r"ResetDevice|reset device|Uninit|ctx is NULL|context pointer null|hcom destroy",
-            # what ends a rank because another one ended
-            STOPPED.pattern,
-            r"kill all other workers",
-            r"closing signal|abnormal compute graph nodes|Scheduler process \d+ exit",
-            r"Distributed job exited with exception|ChildFailedError|ProcessExitedException",
-        )
+_AFTER = "|".join(
+    (
+        # a wait that ended, or a peer that is gone
+        _WAITED,
+        r"call trace: hcclRet|EI000[26]\b|receive (?:msg length )?from fdhandle",
+        r"LINK_ERROR_INFO|comm error, device|dest_ip\(|\|-{5}|_{20}|-{20}|\|  ?[\d.]+\(|[123]\. (?:the|an) ",
+        r"connection failure between this device|[Nn]otify [Ww]ait|NOTIFY WAIT|remote rank:",
+        r"DisplayConnectionedRank",
+        r"TopoDetect ERROR|failedRankIdList|RanktableDetect|fails to connect to dstRank|links? establish",
+        r"Cluster Exception Location|setup topo detect error|comm is not exist|HcclCommInitRootInfo\w* failed",
+        r"\[TaskExceptionHandler\]|\[HeartbeatAbnormal\]|Transport init error|Alloc transports failed",
+        r"created commHD fail|op_base hcclComm|Heartbeat [Ll]ost|opData information|task sequence is",
+        r"\[Recv\]\[RaSocket\]",
+        r"Building networking for MS_|Failed to initialize cluster|processes in the cluster are not successfully",
+        r"There are \d+ abnormal compute graph nodes|worker \S+ is the first one timed out",
+        r"exchangeData|\[RaSocket\]|recv fail|Socket closed|Connection refused|Broken pipe|ncclSystemError.*socket",
+        r"failed to pass monitoredBarrier|received errors while waiting for send/recv from rank",
+        r"ConnectionResetError|ConnectionAbortedError|BrokenPipeError",
+        r"root rank process of this group has exited|total number of timed out node|Time out nodes are",
+        r"heartbeat message to meta server|Client connected end of file|DistNetworkError|DistStoreError",
+        r"[Ww]atchdog thread terminated|Some collective operations|communicator was aborted|ncclInternalError: Int",
+        # what is torn down after it
+        r"\[Push\]\[Data\]failed to send|acltdtSendTensor|pointer\[stream\] is null|DestroyHandle|TdtHandle",
+        r"[Tt]hread has already been terminated|queue (?:had|has|was) been (?:interrupted|destroyed)",
+        r"main process disappeared|[Dd]estroy\w*.{0,40}(?:fail|error)|Finalize\w*.{0,20}(?:fail|error)",
+        r"ResetDevice|reset device|Uninit|ctx is NULL|context pointer null|hcom destroy",
+        # what ends a rank because another one ended
+        STOPPED.pattern,
+        r"kill all other workers",
+        r"closing signal|abnormal compute graph nodes|Scheduler process \d+ exit",
+        r"Distributed job exited with exception|ChildFailedError|ProcessExitedException",
     )
 )
-_WRAPS = re.compile(
-    "|".join(
-        (
-            r"Ascend Error Message|Ascend error occurred|[Ii]nner [Ee]rror|call trace|The details refer to",
-            r"SyncStream|aclrtSynchronize|[Ss]ynchronize ?(?:[Ss]tream|[Dd]evice)|sync stream|stream sync",
-            r"Sync run failed|Preprocess failed before run graph|Distribute Task Failed|load task fail",
-            r"Run task for graph|Run graph failed",
-            r"(?:[Ee]xecute|[Rr]un|[Ll]aunch) (?:graph|model|kernel|task)\w* (?:\w+ ){0,3}(?:fail|error)",
-            r"model (?:stream )?execute failed|\[?graph[_ ]?execut\w+\]?.{0,30}(?:fail|error)",
-            r"hccl api failed|HCCL (?:function )?error|ERR02\d{3}|DIST call|NPU (?:function )?error",
-            r"error code is 5\d{5}",
-            r"collective communication init\w* failed|Communicator of .{0,80} inited|Init communicator",
-            r"runtime result = |FUNC:FuncErrorReason|FUNC:ReportCallError|execute failed, reason=",
-            r"DistBackendError|NCCL error|Call runtime \w+ error|Call \w+ failed",
-            r"Process\w*Exception|CalledProcessError|returned non-zero exit status|exited with code",
-        )
+_WRAPS = "|".join(
+    (
+        r"Ascend Error Message|Ascend error occurred|[Ii]nner [Ee]rror|call trace|The details refer to",
+        r"SyncStream|aclrtSynchronize|[Ss]ynchronize ?(?:[Ss]tream|[Dd]evice)|sync stream|stream sync",
+        r"Sync run failed|Preprocess failed before run graph|Distribute Task Failed|load task fail",
+        r"Run task for graph|Run graph failed",
+        r"(?:[Ee]xecute|[Rr]un|[Ll]aunch) (?:graph|model|kernel|task)\w* (?:\w+ ){0,3}(?:fail|error)",
+        r"model (?:stream )?execute failed|\[?graph[_ ]?execut\w+\]?.{0,30}(?:fail|error)",
+        r"hccl api failed|HCCL (?:function )?error|ERR02\d{3}|DIST call|NPU (?:function )?error",
+        r"error code is 5\d{5}",
+        r"collective communication init\w* failed|Communicator of .{0,80} inited|Init communicator",
+        r"runtime result = |FUNC:FuncErrorReason|FUNC:ReportCallError|execute failed, reason=",
+        r"DistBackendError|NCCL error|Call runtime \w+ error|Call \w+ failed",
+        r"Process\w*Exception|CalledProcessError|returned non-zero exit status|exited with code",
     )
 )
+
+
+@cache
+def _compiled(source: str) -> re.Pattern[str]:
+    """The expression; most launches that fail have no line that one of these long ones is for."""
+    return re.compile(source)
 
 
 def follows(text: str) -> bool:
     """Whether an error only says that a wait ended, that a peer is gone, or that something is torn down."""
     if _IS_OWN.search(text) and not STOPPED.search(text):
         return False
-    return bool(_AFTER.search(text) or (_LIMIT.search(text) and not _OWN_LIMIT.search(text)))
+    return bool(_compiled(_AFTER).search(text) or (_LIMIT.search(text) and not _OWN_LIMIT.search(text)))
 
 
 def wraps(text: str) -> bool:
     """Whether an error only says that a part of MindSpore, CANN or torch failed: why is in other lines."""
-    return bool(_WRAPS.search(text))
+    return bool(_compiled(_WRAPS).search(text))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
-from hccl_tools.common.record import Row
+from hccl_tools.common.record import Record
 
 
-class Form(Row):
+class Form(Record):
     """A form of lines: texts of which one must be there, and the expression that takes the values."""
 
     kind: str
     texts: tuple[str, ...]
-    pattern: re.Pattern[str]
+    source: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, which is compiled for the first line that has a text: most never are."""
+        return re.compile(self.source)
 
 
-def form(kind: str, texts: tuple[str, ...], pattern: str = "") -> Form:
-    return Form(kind, texts, re.compile(pattern))
+def form(kind: str, texts: tuple[str, ...], source: str = "") -> Form:
+    return Form(kind=kind, texts=texts, source=source)

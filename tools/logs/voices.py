@@ -17,8 +17,9 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
+from functools import cached_property
 
-from hccl_tools.common.record import Row
+from hccl_tools.common.record import Record, Row
 from tools.logs import line_heads
 
 TYPE_CHECKING = False
@@ -39,17 +40,22 @@ class Voice(Row):
     rank: int | None
 
 
-class _Form(Row):
+class _Form(Record):
     """How lines begin that say whose they are."""
 
-    pattern: re.Pattern[bytes]  # takes the time, and `rank`, `name` or `host`
+    source: str  # what comes after the time: an expression that takes `rank`, `name` or `host`
     marks: tuple[bytes, ...] = ()  # one of them is in each block that has the form; none: it is not clear
     whole: bool = True  # each line of a voice has its name; else those without a name may be its own
     local: bool = False  # the number is that of a rank on its host, or of a pod: the lines may say the rank
 
+    @cached_property
+    def pattern(self) -> re.Pattern[bytes]:
+        """The expression, which also takes the time; it is compiled when a log needs it."""
+        return re.compile(rf"(?P<time>(?:{line_heads.TIME})?){self.source}".encode())
 
-def _form(pattern: str, *marks: bytes, whole: bool = True, local: bool = False) -> _Form:
-    return _Form(re.compile(rf"(?P<time>(?:{line_heads.TIME})?){pattern}".encode()), marks, whole, local)
+
+def _form(source: str, *marks: bytes, whole: bool = True, local: bool = False) -> _Form:
+    return _Form(source=source, marks=marks, whole=whole, local=local)
 
 
 _FORMS = (

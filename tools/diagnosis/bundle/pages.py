@@ -13,6 +13,7 @@ import sys
 from hccl_tools.common import project, typed, utc
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import one_line
+from hccl_tools.machine.distributions import Distributions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -162,13 +163,9 @@ def _release() -> str:
 
 
 def _packages() -> list[tuple[str, str]]:
-    from importlib import metadata
-
-    found = []
-    for name in _PACKAGES:
-        with contextlib.suppress(Exception):  # a damaged package has no version
-            found.append((name, metadata.version(name)))
-    return found
+    there = Distributions()
+    found = [(name, there.find(name)) for name in _PACKAGES]
+    return [(name, package[1]) for name, package in found if package and package[1]]  # a damaged one has no version
 
 
 def _file(path: str) -> list[str]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
-from hccl_tools.machine import cann, interpreter
+from hccl_tools.machine import cann, distributions, interpreter
+from hccl_tools.machine.distributions import Distributions
 from hccl_tools.machine.driver import root
 from tools.doctor import files
-from tools.preflight.facts import distributions
-from tools.preflight.facts.distributions import Distributions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
