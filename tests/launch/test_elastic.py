@@ -1,6 +1,6 @@
 """A restart after the loss of a host: who takes its place, the plan, the table, the checkpoints; no host is asked.
 
-With real hosts and nodes: tests/features/elastic_restarts.bats, elastic_slurm.bats.
+With real hosts and nodes: tests/features/elastic_restarts.bats, elastic_restarts_slurm.bats.
 """
 
 import json
