@@ -1,5 +1,6 @@
 """How the tests are run: bats files by pytest, side by side, with one report; see tests/suite/."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -50,8 +51,9 @@ def suite(tmp_path):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS.parent} {TESTS}\nmarkers ={marks}\n")
 
     def start(*options):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", *options]
+        env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take longer than these tests
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=env)
         return done.returncode, done.stdout.splitlines()
 
     start.folder = tmp_path
