@@ -10,6 +10,7 @@ MNIST reads them.  One in five, chosen by a fixed seed, is held out for the test
 Exit: 0 written, 2 usage, or FOLDER cannot be written.
 """
 
+import importlib.util
 import os
 import struct
 import sys
@@ -27,7 +28,6 @@ interpreter.check("numpy", "PIL", "sklearn")
 
 import numpy as np
 from PIL import Image
-from sklearn.datasets import load_digits
 
 from hccl_tools.common.language import tr
 from tools.trainer.datasets import generator, mnist
@@ -39,14 +39,27 @@ def main(argv: "list[str] | None" = None) -> int:
 
 def write(folder: str) -> str:
     """Both sets; returns what they hold."""
-    digits = load_digits()
-    order = np.random.RandomState(42).permutation(len(digits.target))
-    images = np.stack([enlarge(image) for image in digits.images[order]])
-    labels = digits.target[order].astype(np.uint8)
+    table = digits()
+    order = np.random.RandomState(42).permutation(len(table))
+    images = np.stack([enlarge(row[:-1].reshape(8, 8)) for row in table[order]])
+    labels = table[order, -1].astype(np.uint8)
     held_out = len(labels) // 5
     write_set(os.path.join(folder, "train"), "train", images[held_out:], labels[held_out:])
     write_set(os.path.join(folder, "test"), "test", images[:held_out], labels[:held_out])
     return tr("{digits} digits to train on, {held_out} held out", digits=len(labels) - held_out, held_out=held_out)
+
+
+def digits() -> np.ndarray:
+    """A row for each digit: its 64 pixels and what it is."""
+    found = importlib.util.find_spec("sklearn")
+    for folder in (found and found.submodule_search_locations) or ():
+        path = os.path.join(folder, "datasets", "data", "digits.csv.gz")
+        if os.path.exists(path):  # the import of sklearn.datasets takes a second
+            return np.loadtxt(path, delimiter=",")
+    from sklearn.datasets import load_digits
+
+    data, target = load_digits(return_X_y=True)
+    return np.column_stack([data, target])
 
 
 def enlarge(image: np.ndarray) -> np.ndarray:

@@ -1,5 +1,6 @@
 """How the tests are run: bats files by pytest, side by side, with one report; see tests/suite/."""
 
+import os
 import platform
 import re
 import shutil
@@ -47,14 +48,13 @@ def test_has_parts(subtests):
 def suite(tmp_path):
     """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
-    (tmp_path / "pytest.ini").write_text(
-        f"[pytest]\npythonpath = {TESTS.parent} {TESTS}\n"
-        "markers =\n  hidden:\n  mpirun:\n  thorough:\n  trains:\n  other:\n"
-    )
+    marks = "".join(f"\n  {mark}:" for mark in ("hidden", "mpirun", "thorough", "trains", "other"))
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS.parent} {TESTS}\nmarkers ={marks}\n")
 
     def start(*options):
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "xdist", *options]
+        env = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # other plugins take longer than these tests
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=env)
         return done.returncode, done.stdout.splitlines()
 
     start.folder = tmp_path
@@ -211,10 +211,12 @@ def test_a_file_that_cannot_be_read_is_a_failure(suite):
 
 def test_a_unit_is_what_belongs_together():
     page = "tests/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
-    ids = ["a.py::test_1", "b.py::test_1", "a.py::test_2", f"{page}[1]", f"{page}[2]"]
+    site = [f"tests/project/test_{name}.py::test" for name in ("site", "site_on_screens", "options_page")]
+    ids = ["a.py::test_1", "b.py::test_1", "a.py::test_2", f"{page}[1]", f"{page}[2]", *site]
     unit = schedule.units(ids + [f"x.bats::{number}" for number in range(30)])
     assert unit["a.py::test_1"] == unit["a.py::test_2"] != unit["b.py::test_1"]
     assert unit[f"{page}[1]"] != unit[f"{page}[2]"]
+    assert len({unit[test] for test in site}) == 1
     assert unit["x.bats::0"] == unit["x.bats::11"] != unit["x.bats::12"]
 
 

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from browsed import WIDE, show
 from needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
@@ -30,24 +31,26 @@ def page(tmp_path_factory):
     return of
 
 
-@pytest.fixture
-def opened(page):
-    """opened(state, width, dark): a driver with its page, which may say nothing on the console."""
-    drivers = []
+@pytest.fixture(scope="module")
+def driver():
+    """One browser for all tests, because its start takes longer than a page."""
+    with page_pictures.browser(WIDE, 900) as opened:
+        yield opened
 
-    def go(state, width=1400, dark=False):
-        context = page_pictures.browser(width, 900, dark)
-        driver = context.__enter__()
-        drivers.append((context, driver))
-        driver.get("file://" + page(state))
+
+@pytest.fixture
+def opened(driver, page):
+    """opened(state, width, dark): the driver with its page, which may say nothing on the console."""
+
+    def go(state, width=WIDE, dark=False):
+        driver.execute_cdp_cmd("Input.dispatchMouseEvent", {"type": "mouseMoved", "x": 0, "y": 0})  # as if never moved
+        show(driver, page(state), width, dark)
         return driver
 
+    driver.get_log("browser")  # of the test before
     yield go
-    logs = [[entry["message"] for entry in driver.get_log("browser")] for _, driver in drivers]
-    said = [[text for text in log if "willReadFrequently" not in text] for log in logs]  # the tests read canvases
-    for context, _ in drivers:
-        context.__exit__(None, None, None)
-    assert said == [[]] * len(drivers)
+    said = [entry["message"] for entry in driver.get_log("browser")]
+    assert [text for text in said if "willReadFrequently" not in text] == []  # the tests read canvases
 
 
 def drawn(driver):

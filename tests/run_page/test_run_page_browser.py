@@ -6,6 +6,7 @@ import os
 import tempfile
 
 import pytest
+from browsed import WIDE, show
 from needs import needs, needs_packages
 
 from hccl_tools.common import language
@@ -36,6 +37,13 @@ def pages(tmp_path_factory):
     return found
 
 
+@pytest.fixture(scope="module")
+def driver():
+    """One browser for all pages, because its start takes longer than a page.  What a page forbids stays forbidden."""
+    with page_pictures.browser(WIDE, 900) as opened:
+        yield opened
+
+
 def logs_of(driver):
     """(what the console says, the addresses that were asked for)"""
     events = [json.loads(entry["message"])["message"] for entry in driver.get_log("performance")]
@@ -55,14 +63,14 @@ return [...document.querySelectorAll("[data-chart] canvas")].map((canvas) => {
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("name", ["en", "zh", "two"])
-def test_a_page_is_whole(pages, name, width, dark):
-    with page_pictures.browser(width, 900, dark) as driver:
-        driver.get("file://" + pages[name])
-        said, asked = logs_of(driver)
-        charts = driver.execute_script(CHARTS)
-        scrolls = driver.execute_script("return document.documentElement.scrollWidth")
-        back = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-        title, words = driver.title, driver.execute_script("return document.body.innerText")
+def test_a_page_is_whole(driver, pages, name, width, dark):
+    logs_of(driver)  # of the page before
+    show(driver, pages[name], width, dark)
+    said, asked = logs_of(driver)
+    charts = driver.execute_script(CHARTS)
+    scrolls = driver.execute_script("return document.documentElement.scrollWidth")
+    back = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
+    title, words = driver.title, driver.execute_script("return document.body.innerText")
     assert said == []
     assert [url for url in asked if not url.startswith(("data:", "file://" + pages[name]))] == []
     assert len(charts) == 4 and all(wide > 250 and high > 100 and drawn for wide, high, drawn in charts)

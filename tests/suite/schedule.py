@@ -7,6 +7,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 _UNIT = 12  # tests of a .bats file
 _PAGE = "tests/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
+# they ask all commands for --help, and build the site
+_OF_COMMANDS = re.compile(r"tests/project/test_(options_page|reference_pages|site|site_on_screens)\.py")
 _TRAINING = re.compile(
     r"/(trainers|demo|engines_real)\.bats|\.bats::.*real MindSpore|trainer/test_(ranks|resume|examples)\.py"
 )
@@ -17,6 +19,7 @@ def units(nodeids):
 
     A Python file is a unit, because its tests share what they train or build.  Of a .bats file a dozen tests are
     one, so that workers can share a long file.  A page of the documents and a long training are units by themselves.
+    Python files that make the same before they ask are one unit.
     """
     found, in_file = {}, {}
     for nodeid in nodeids:
@@ -27,7 +30,7 @@ def units(nodeids):
             in_file[path] = in_file.get(path, -1) + 1
             found[nodeid] = f"{path} {in_file[path] // _UNIT}"
         else:
-            found[nodeid] = path
+            found[nodeid] = "commands" if _OF_COMMANDS.match(path) else path
     return found
 
 

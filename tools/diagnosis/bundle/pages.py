@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import cache
 
 from hccl_tools.common import project, typed, utc
 from hccl_tools.common.language import marked, tr
@@ -146,8 +147,7 @@ def versions() -> str:
         f"{platform.system()} {platform.release()} {platform.machine()}, {_release()}",
         *(f"{name} {version}" for name, version in _packages()),
     ]
-    status, said = _run(["git", "-C", project.ROOT, "describe", "--always", "--dirty", "--tags"], 5)
-    lines.append(f"mindspore-launch {said.strip() if status == 0 else tr('unknown')}")
+    lines.append(f"mindspore-launch {_of_this_project() or tr('unknown')}")
     home = os.environ.get("ASCEND_HOME_PATH")
     for folder in dict.fromkeys([*([home] if home else []), *_FOLDERS]):
         for name in (*_OF_DRIVER, *_OF_CANN):
@@ -162,7 +162,16 @@ def _release() -> str:
         return "Linux"
 
 
+@cache
+def _of_this_project() -> str:
+    """What git calls this checkout; "": it does not say.  A process that makes several pages asks once."""
+    status, said = _run(["git", "-C", project.ROOT, "describe", "--always", "--dirty", "--tags"], 5)
+    return said.strip() if status == 0 else ""
+
+
+@cache
 def _packages() -> list[tuple[str, str]]:
+    """The packages that are here, and their versions."""
     there = Distributions()
     found = [(name, there.find(name)) for name in _PACKAGES]
     return [(name, package[1]) for name, package in found if package and package[1]]  # a damaged one has no version
