@@ -40,7 +40,8 @@ def run(tmp_path):
 
 def ended(run, monkeypatch, serve, early=True):
     """What the user reads about a job whose child does `serve`."""
-    monkeypatch.setattr(explanation_child, "serve", serve)
+    for name in ("serve", "serve_without_cause"):
+        monkeypatch.setattr(explanation_child, name, serve)
     feature = Explanation(run)
     feature.begins()
     if early:
@@ -144,6 +145,16 @@ def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp
         lines("say cut", "done explained")(orders, tells, run_dir)
 
     assert "cut" in ended(run, monkeypatch, serve)
+
+
+def test_after_a_good_job_with_plogs_no_known_failures_are_read(run, monkeypatch):
+    """To read them takes many times as long as to settle the plogs."""
+    done = []
+    monkeypatch.setattr(explanation_child, "get_ready", lambda: done.append("read") or (None, ""))
+    monkeypatch.setattr(explanation_child, "settle", lambda wanted, run_dir: [*done, "settled"])
+    run.plan.plogs, run.supervisor.judge.first, run.status = SimpleNamespace(keep="failed"), None, 0
+    Explanation(run).reported("")
+    assert run.told == ["settled"]
 
 
 def test_a_launcher_that_is_killed_leaves_no_child(tmp_path):
