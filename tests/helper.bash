@@ -255,7 +255,7 @@ all_refused() {
   local -i at=0
   while IFS= read -r -d '' status && IFS= read -r -d '' output && IFS= read -r -d '' stderr; do
     stderr=${stderr%$'\n'}
-    was "${LATER[at]}" "${LATER[at + 1]}" || fail "${LATER[at + 2]}" || return
+    was "${LATER[at]}" "${LATER[at+1]}" || fail "${LATER[at+2]}" || return
     [[ $stderr != *$'\n'* ]] || fail "not one line: $stderr" || return
     [[ -z $output ]] || fail "stdout is not empty: $output" || return
     at+=3
@@ -457,7 +457,6 @@ without() {
   done < <(IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d)
   printf '%s\n' "$BATS_TEST_TMPDIR/path"
 }
-
 
 # held: whoever was to wait is there
 held() {

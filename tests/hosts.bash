@@ -135,7 +135,6 @@ one_pod() {
   pod_ended 1 "$1" "$2"
 }
 
-
 # slurm_up [NODES]: for setup_file; where there is none, WHY_NOT says why.
 slurm_up() {
   SLURM=$BATS_FILE_TMPDIR/slurm
