@@ -233,7 +233,7 @@ refused() {
 
 LATER=() # the status, the pattern and the command of each
 
-# refused_later STATUS PATTERN COMMAND...: `all_refused` is to ask what `refused` asks of this command. The script runs
+# refused_later STATUS PATTERN COMMAND...: `all_refused` will ask what `refused` asks of this command. The script runs
 # now, up to the start of Python.
 refused_later() {
   local LAUNCH_NOTED

@@ -56,7 +56,7 @@ def serve(orders: int, tells: int, run_dir: str) -> None:
 
 
 def serve_without_cause(orders: int, tells: int, run_dir: str) -> None:
-    """The same where nothing is to be explained.  To get ready for that takes longer than all the rest."""
+    """The same after a good job, without what explains a failure: to read that takes longer than all the rest."""
     _obey(orders, _speak(tells), run_dir, None, "")
 
 
