@@ -229,8 +229,48 @@ refused() {
   was "$1" "$2" || return
   [[ "${#stderr_lines[@]}" -eq 1 ]] || fail "not one line: $stderr"
   [[ -z "$output" ]] || fail "stdout is not empty: $output"
-  [[ ! -e logs ]] || fail "logs was made"
-  [[ ! -L train.log && ! -e train.log ]] || fail "train.log was made"
+  did_nothing
+}
+
+LATER=() # the status, the pattern and the command of each
+
+# refused_later STATUS PATTERN COMMAND...: `all_refused` will ask what `refused` asks of this command. The script runs
+# now, up to the start of Python.
+refused_later() {
+  local LAUNCH_NOTED
+  printf -v LAUNCH_NOTED '%s/later/%04d.launch' "$BATS_TEST_TMPDIR" "${#LATER[@]}"
+  export LAUNCH_NOTED
+  if ((${#LATER[@]} == 0)); then
+    mkdir "$BATS_TEST_TMPDIR/later"
+    # shellcheck disable=SC2016 # for the inner shell
+    printf '%s\n' '#!/bin/sh' '{ printf "%s\0" "$#" "$@" "$PWD"; exec env -u LAUNCH_NOTED -0; } >"$LAUNCH_NOTED"' >"$BATS_TEST_TMPDIR/later/python"
+    chmod +x "$BATS_TEST_TMPDIR/later/python"
+  fi
+  PYTHON=$BATS_TEST_TMPDIR/later/python "${@:3}" || fail "$* ($?)" || return
+  LATER+=("$1" "$2" "${*:3}")
+}
+
+# all_refused: the launches that refused_later has noted end so, with one line on stderr, and do nothing. One Python
+# plans them all: see fixtures/in_turn.py.
+all_refused() {
+  local -i at=0
+  while IFS= read -r -d '' status && IFS= read -r -d '' output && IFS= read -r -d '' stderr; do
+    stderr=${stderr%$'\n'}
+    was "${LATER[at]}" "${LATER[at+1]}" || fail "${LATER[at+2]}" || return
+    [[ $stderr != *$'\n'* ]] || fail "not one line: $stderr" || return
+    [[ -z $output ]] || fail "stdout is not empty: $output" || return
+    at+=3
+  done < <("$PYTHON" -E -s "$FIXTURES/in_turn.py" "$BATS_TEST_TMPDIR"/later/*.launch)
+  ((at > 0 && at == ${#LATER[@]})) || fail "no answer to ${LATER[*]:at:3}" || return
+  rm -r "$BATS_TEST_TMPDIR/later"
+  LATER=()
+  did_nothing
+}
+
+# did_nothing: no launch has written anything, or started ranks
+did_nothing() {
+  [[ ! -e logs ]] || fail "logs was made" || return
+  [[ ! -L train.log && ! -e train.log ]] || fail "train.log was made" || return
   [[ -z "$(ls "$STUB_OUT")" ]] || fail "ranks were started: $(ls "$STUB_OUT")"
 }
 

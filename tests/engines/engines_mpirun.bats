@@ -45,9 +45,9 @@ run_mpirun() {
   [[ "$(places DEVICE_ID RANK_SIZE)" = $'0 2\n2 2' ]]
 }
 
-# ends_all WHAT: rank 2 does it, and ends with the others when rank 1 fails
+# ends_all WHAT: rank 0 does it, and ends when rank 1 fails
 ends_all() {
-  STUB_DO="0: wait; 1: await 0 2, exit 7; 2: $1" ends 7 '*' run_mpirun
+  STUB_DO="0: $1; 1: await 0, exit 7" ends 7 '*' launch run_mpirun.sh -n 2 --grace 2 config.yaml
   nobody_left
 }
 
@@ -60,7 +60,7 @@ ends_all() {
 @test "a rank that stopped itself is ended, too" { ends_all stop; }
 
 for_signal() {
-  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 config.yaml
+  launch_ranks '0: wait; 1: children' run_mpirun.sh -n 2 config.yaml
   end_by "$1"
   [[ $status -eq $((128 + $(kill -l "$1"))) ]] || fail "$status: $stderr"
   [[ $stderr == *"SIG$1: stopping all ranks"*"143 SIGTERM, stopped by us"* ]] || fail "$stderr"
@@ -73,20 +73,20 @@ for_signal() {
 @test "SIGQUIT to the launcher ends all" { for_signal QUIT; }
 
 @test "SIGUSR1 reaches the ranks, and only them" {
-  launch_ranks '0: usr1; 1: usr1; 2: usr1' run_mpirun.sh -n 3 config.yaml
+  launch_ranks '0: usr1; 1: usr1' run_mpirun.sh -n 2 config.yaml
   end_by USR1 0
-  grep -qx 'got SIGUSR1' logs/latest/rank_2.log
+  grep -qx 'got SIGUSR1' logs/latest/rank_1.log
 }
 
 @test "SIGKILL of the launcher leaves nothing" {
-  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: children' run_mpirun.sh -n 2 --grace 1 config.yaml
   kill -KILL "$LAUNCHER"
   eventually nobody_left
 }
 
-# signalled_above SIGNAL RANK N: three ranks run, and the Nth parent of RANK gets it: 1 its agent, 2 mpirun.
+# signalled_above SIGNAL RANK N: two ranks run, and the Nth parent of RANK gets it: 1 its agent, 2 mpirun.
 signalled_above() {
-  launch_ranks '0: wait; 1: wait; 2: children' run_mpirun.sh -n 3 --grace 1 config.yaml
+  launch_ranks '0: wait; 1: children' run_mpirun.sh -n 2 --grace 1 config.yaml
   kill -s "$1" "$(above "$(recorded "rank_$2" 'r["pid"]')" "$3")"
   ended
   nobody_left
@@ -99,7 +99,7 @@ signalled_above() {
 }
 
 @test "SIGKILL of an agent ends its rank and the job" {
-  signalled_above KILL 2 1
+  signalled_above KILL 1 1
   [[ $status -ne 0 ]]
 }
 
@@ -111,8 +111,8 @@ ends_through_mpirun() {
 
 @test "SIGINT to mpirun ends all" { ends_through_mpirun INT 0 2; }
 @test "SIGTERM to mpirun ends all" { ends_through_mpirun TERM 0 2; }
-@test "SIGTERM to one agent ends all, not only its rank" { ends_through_mpirun TERM 2 1; }
-@test "SIGINT to one agent ends all, not only its rank" { ends_through_mpirun INT 2 1; }
+@test "SIGTERM to one agent ends all, not only its rank" { ends_through_mpirun TERM 1 1; }
+@test "SIGINT to one agent ends all, not only its rank" { ends_through_mpirun INT 1 1; }
 
 @test "a program id that fails changes nothing" {
   mkdir bin
@@ -233,8 +233,7 @@ fake_mpirun() {
 @test "wrong values are named" {
   while IFS='|' read -r arguments message; do
     # shellcheck disable=SC2086 # several arguments
-    run --separate-stderr launch run_mpirun.sh $arguments config.yaml
-    refused 2 "run_mpirun.sh: $message"
+    refused_later 2 "run_mpirun.sh: $message" launch run_mpirun.sh $arguments config.yaml
   done <<'LIST'
 -n 0|-n 0 is not a number from 1 to 65536
 -n x|-n x is not a number from 1 to 65536
@@ -243,6 +242,7 @@ fake_mpirun() {
 --device_target TPU|--device_target TPU: run_mpirun.sh takes Ascend, GPU and CPU
 --rank_table x.json|unknown option --rank_table: run_mpirun.sh needs no rank table, its ranks find each other without; with a rank table: bash */scripts/ascend8p.sh and its like, on several hosts bash */scripts/run_cluster.sh; see: *
 LIST
+  all_refused
 }
 
 @test "without NPUs, and without GPUs, that is said" {

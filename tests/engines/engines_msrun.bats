@@ -78,8 +78,7 @@ for_signal() {
 @test "wrong numbers are named" {
   while IFS='|' read -r arguments message; do
     # shellcheck disable=SC2086 # several arguments
-    run --separate-stderr launch run_msrun.sh $arguments config.yaml
-    refused 2 "run_msrun.sh: $message"
+    refused_later 2 "run_msrun.sh: $message" launch run_msrun.sh $arguments config.yaml
   done <<'LIST'
 --worker_num 0|--worker_num 0 is not a number from 1 to 65536
 --worker_num 4 --local_worker_num 8|--local_worker_num 8: the job has --worker_num 4 ranks in all
@@ -87,8 +86,9 @@ for_signal() {
 --worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
 --worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
 LIST
-  refused 78 'run_msrun.sh: --master_addr no-such-host.invalid has no address (*' \
+  refused_later 78 'run_msrun.sh: --master_addr no-such-host.invalid has no address (*' \
     launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml
+  all_refused
 }
 
 @test "--hang_timeout: the stacks of the ranks are saved and the launcher says where each rank is" {

@@ -138,8 +138,7 @@ has_not() {
 @test "what cannot be is refused in a line, with the reason" {
   while IFS='|' read -r arguments message; do
     eval "arguments=($arguments)"
-    run --separate-stderr launch "${arguments[@]}" config.yaml
-    refused 2 "${arguments[0]}: $message*" || fail "${arguments[*]}"
+    refused_later 2 "${arguments[0]}: $message*" launch "${arguments[@]}" config.yaml
   done <<'LIST'
 run_mpirun.sh -mca routed_radix 2|-mca routed_radix: mpirun would not learn of a lost host; the launch connects it to each of them
 run_mpirun.sh -mca plm_rsh_num_concurrent 9|-mca plm_rsh_num_concurrent: mpirun would hang if it were less than the number of hosts; the launch sets it
@@ -175,4 +174,5 @@ run_mpirun.sh -mca hwloc_base_binding_policy core -bind-to core|-bind-to is give
 run_mpirun.sh -np x|-n x is not a number from 1 to 65536
 run_gpu.sh --rankfile f|--rankfile: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
 LIST
+  all_refused
 }

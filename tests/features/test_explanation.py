@@ -42,7 +42,8 @@ def run(tmp_path):
 
 def ended(run, monkeypatch, serve, early=True):
     """What the user reads about a job whose child does `serve`."""
-    monkeypatch.setattr(explanation_child, "serve", serve)
+    for name in ("serve", "serve_without_cause"):
+        monkeypatch.setattr(explanation_child, name, serve)
     feature = Explanation(run)
     feature.begins()
     if early:
@@ -57,7 +58,7 @@ def ended(run, monkeypatch, serve, early=True):
 def lines(*texts):
     """A child that writes these lines, when it has its orders."""
 
-    def serve(orders, tells, run_dir, plogs):
+    def serve(orders, tells, run_dir, plogs=False):
         while os.read(orders, 1 << 16):
             pass
         os.write(tells, "".join(f"{text}\n" for text in texts).encode())
@@ -72,7 +73,7 @@ def test_the_user_reads_what_it_says(run, monkeypatch, early):
 
 
 def test_lines_keep_their_styles_on_the_way(run, monkeypatch):
-    def serve(orders, tells, run_dir, plogs):
+    def serve(orders, tells, run_dir, plogs=False):
         lines()(orders, tells, run_dir, plogs)
         explanation_child.Told(tells).lines([colours.styled("red\n", colours.FAILURE), "    plain", "failure plain"])
 
@@ -106,7 +107,7 @@ def test_logs_that_take_too_long_name_the_command_that_reads_them(run, monkeypat
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGALRM, "exit", "raise", "stop"])
 def test_a_child_that_ends_or_stands_still(run, monkeypatch, how):
-    def serve(orders, tells, run_dir, plogs):
+    def serve(orders, tells, run_dir, plogs=False):
         if how == "exit":
             os._exit(1)
         if how == "raise":
@@ -138,7 +139,7 @@ def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp
     monkeypatch.setattr(explanation, "SHORT_PAGE_WITHIN", 0.1)
     marks = tmp_path / "calls"
 
-    def serve(orders, tells, run_dir, plogs):
+    def serve(orders, tells, run_dir, plogs=False):
         with marks.open("a") as file:
             file.write("x")
         if marks.stat().st_size == 1:
@@ -146,6 +147,16 @@ def test_plogs_are_settled_also_if_the_cause_took_too_long(run, monkeypatch, tmp
         lines("say cut", "done explained")(orders, tells, run_dir, plogs)
 
     assert "cut" in ended(run, monkeypatch, serve)
+
+
+def test_after_a_good_job_with_plogs_no_known_failures_are_read(run, monkeypatch):
+    """To read them takes many times as long as to settle the plogs."""
+    done = []
+    monkeypatch.setattr(explanation_child, "get_ready", lambda plogs: done.append("read") or (None, ""))
+    monkeypatch.setattr(explanation_child, "settle", lambda wanted, run_dir: [*done, "settled"])
+    run.plan.plogs, run.supervisor.judge.first, run.status = SimpleNamespace(keep="failed"), None, 0
+    Explanation(run).reported("")
+    assert run.told == ["settled"]
 
 
 def test_a_launcher_that_is_killed_leaves_no_child(tmp_path):

@@ -54,8 +54,7 @@ has() {
   while IFS='|' read -r code words message; do
     words=${words//Q/\'} message=${message//Q/\'}
     # shellcheck disable=SC2086 # several words
-    refused "$code" "msrun_launcher.sh: $message" bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU $words
-    [[ ! -e output && ! -e out ]]
+    refused_later "$code" "msrun_launcher.sh: $message" bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU $words
   done <<'LIST'
 2||COMMAND is missing; see: *
 2|net.py 1 2|2 words after the command; write none, WORKER_NUM, 5 or 8; see: *
@@ -69,9 +68,11 @@ has() {
 2|--train_script net.py net.py|unknown option --train_script*
 78|none.py|none.py: no such file in *
 LIST
-  refused 2 'msrun_launcher.sh: the quoted command has no word in it' bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU ' '
+  refused_later 2 'msrun_launcher.sh: the quoted command has no word in it' bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU ' '
   # shellcheck disable=SC2016 # the text is meant
-  refused 78 '*$(touch*' bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU '$(touch evil).py; touch evil'
+  refused_later 78 '*$(touch*' bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU '$(touch evil).py; touch evil'
+  all_refused
+  [[ ! -e output && ! -e out ]]
   [[ ! -e evil ]] || fail 'the command was evaluated'
 }
 

@@ -106,9 +106,15 @@ setup() {
 
 # wrong STATUS PATTERN [NAME=VALUE...] -- WORD...: the pod is refused with one line
 wrong() {
-  bare_pod 1 "${@:3}"
-  pod_ended 1 "$1" "$2"
-  [[ ! -e logs1 && -z "$(ls "$STUB_OUT")" && $(wc -l <stderr1) -eq 1 ]] || fail "$stderr"
+  local -a variables=(POD_IP=127.0.0.3)
+  local -ra outcome=("$1" "$2")
+  shift 2
+  while [[ $1 != -- ]]; do
+    variables+=("$1")
+    shift
+  done
+  stubbed run_pod.sh --device_target "${TARGET:-CPU}" "${@:2}" config.yaml
+  refused_later "${outcome[@]}" env "${variables[@]}" "${STUBBED[@]}"
 }
 
 @test "contradictory and wrong variables are refused, each with its names" {
@@ -131,11 +137,13 @@ wrong() {
   wrong 78 '*JOB_COMPLETION_INDEX is 1, so there are several pods, but nothing says how many; set MS_WORKER_NUM*' \
     JOB_COMPLETION_INDEX=1 MS_LOCAL_WORKER=2 --
   wrong 78 '*MS_ROLE=MS_SCHED: nothing says for how many ranks the scheduler is; set MS_WORKER_NUM*' MS_ROLE=MS_SCHED --
+  all_refused
 }
 
 @test "on NPUs the number of devices differs from MS_LOCAL_WORKER" {
   TARGET=Ascend wrong 78 '*contradictory variables: MS_LOCAL_WORKER says 8, ASCEND_VISIBLE_DEVICES says 4;*' \
     ASCEND_VISIBLE_DEVICES=0-3 MS_LOCAL_WORKER=8 MS_WORKER_NUM=16 MS_NODE_RANK=1 --
+  all_refused
 }
 
 # ---- a rank table that the pods make -----------------------------------------------------------------

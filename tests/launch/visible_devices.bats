@@ -98,8 +98,9 @@ ranks_on() {
 @test "a list that CANN would not read whole is refused" {
   local text
   for text in '4,,5' a 4-7 4,4 -1 '' 9 '1, 2'; do
-    ASCEND_RT_VISIBLE_DEVICES=$text refused 78 "launch.sh: ASCEND_RT_VISIBLE_DEVICES=$text: *CANN reads *" on_npus launch.sh
+    ASCEND_RT_VISIBLE_DEVICES=$text refused_later 78 "launch.sh: ASCEND_RT_VISIBLE_DEVICES=$text: *CANN reads *" on_npus launch.sh
   done
+  all_refused
 }
 
 @test "engines: the ranks of mpirun count among the visible devices, too" {

@@ -14,3 +14,15 @@ load ../helper
   eventually gone "${pids[0]}"
   kill "${pids[1]}" "${pids[2]}"
 }
+
+@test "all_refused fails where a launch is refused for another reason, or not at all" {
+  setup_world
+  refused_later 2 '*unknown option --a*' launch ascend1p.sh --b config.yaml
+  run ! all_refused
+  [[ $output == *'unknown option --b'* ]]
+  LATER=()
+  rm -r "$BATS_TEST_TMPDIR/later"
+  refused_later 0 '*' launch ascend1p.sh config.yaml
+  run ! all_refused
+  [[ $output == *'not one line'* ]]
+}

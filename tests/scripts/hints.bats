@@ -3,6 +3,12 @@
 
 load ../helper
 
+setup_file() {
+  printf 'address_%d=10.1.1.1%d\n' 0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7 >"$BATS_FILE_TMPDIR/hccn.conf"
+  python "$PROJECT/hccl_tools/hccl_tools.py" --device_num '[0,2)' --hccn_conf "$BATS_FILE_TMPDIR/hccn.conf" \
+    --server_ip 127.0.0.1 --stdout >"$BATS_FILE_TMPDIR/table.json" 2>/dev/null
+}
+
 setup() {
   setup_world
   HCCN=()
@@ -10,16 +16,16 @@ setup() {
   command -v npu-smi nvidia-smi && skip "there may be NPUs or GPUs here"
   mkdir "a 'data' set"
   printf 'localhost slots=2\n' >'host file'
-  python "$PROJECT/hccl_tools/hccl_tools.py" --hccn_conf hccn.conf --server_ip 127.0.0.1 --stdout >table.json 2>/dev/null
+  cp "$BATS_FILE_TMPDIR/table.json" .
 }
 
 # words SCRIPT: what people type after it, in WORDS; nothing, if it has no hint.
 words() {
   case $1 in
     run.sh) WORDS=("a 'data' set" 2) ;;
-    run_dataset_slice.sh) WORDS=("a 'data' set" 8) ;;
+    run_dataset_slice.sh) WORDS=("a 'data' set" 8) ;; # into which the config cuts images
     run_pipeline.sh) WORDS=("a 'data' set" Ascend) ;;
-    run_cluster.sh) WORDS=("a 'data' set" table.json 8 0) ;;
+    run_cluster.sh) WORDS=("a 'data' set" table.json 2 0) ;;
     run_gpu.sh) WORDS=(-n 2 "a 'data' set") ;;
     run_mpirun_1.sh) WORDS=(localhost:2) ;;
     run_mpirun_2.sh) WORDS=('host file') ;;

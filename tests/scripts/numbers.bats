@@ -15,9 +15,10 @@ setup() {
   for option in grace timeout hang_timeout max_restarts; do
     # shellcheck disable=SC2016 # it is not meant to run
     for text in 0x10 'a[$(touch ran)]' 1+1 ' 1' 123456789; do
-      refused 2 "*--$option * is not a @(whole number|time: )*" launch ascend2p.sh "--$option=$text" config.yaml
+      refused_later 2 "*--$option * is not a @(whole number|time: )*" launch ascend2p.sh "--$option=$text" config.yaml
     done
   done
+  all_refused
   [[ ! -e ran ]]
 }
 

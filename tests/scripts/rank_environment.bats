@@ -9,11 +9,16 @@ load ../helper
 load ../lab/lab
 load ../hosts
 
+setup_file() {
+  NAMES=$(python "$FIXTURES/each_rank.py" names)
+  export NAMES
+}
+
 setup() {
   pods_setup
   # No variable that a rank gets may come from the person who runs the tests.
-  # shellcheck disable=SC2046 # a list of names
-  unset STUB_SCHEDULER_EXIT $(python "$FIXTURES/each_rank.py" names)
+  # shellcheck disable=SC2086 # a list of names
+  unset STUB_SCHEDULER_EXIT $NAMES
   HCCN=(--hccn_conf hccn.conf)
   mkdir data tools
   cp "$FIXTURES/stub_trainer.py" tools/train.py
@@ -56,7 +61,7 @@ gpus() {
 
 # each_rank SIZES DEVICES WORD... [-- TRAINER ARGUMENT...]: see fixtures/each_rank.py
 each_rank() {
-  python "$FIXTURES/each_rank.py" "$@" || fail "$(cat stderr*)"
+  python -S -E "$FIXTURES/each_rank.py" "$@" || fail "$(cat stderr*)"
 }
 
 # ---- the devices of this machine -------------------------------------------------------------------

@@ -8,40 +8,46 @@ setup() {
   setup_world
 }
 
-# refuses STATUS PATTERN ARGUMENT...: ascend4p.sh on CPU with these arguments
+# refuses STATUS PATTERN ARGUMENT...: ascend4p.sh on CPU with these arguments; all_refused asks it
 refuses() {
-  refused "$1" "$2" launch ascend4p.sh "${@:3}"
+  refused_later "$1" "$2" launch ascend4p.sh "${@:3}"
 }
 
 # refuses_own STATUS PATTERN ARGUMENT...: the same with the project's own trainer, the only one whose configs are judged
 refuses_own() {
-  refused "$1" "$2" bash "$SCRIPTS/ascend4p.sh" --device_target CPU "${@:3}"
+  refused_later "$1" "$2" bash "$SCRIPTS/ascend4p.sh" --device_target CPU "${@:3}"
 }
 
 # ---- the command line
 
-@test "no config" { refuses_own 2 'ascend4p.sh: PROGRAM or CONFIG is missing; see: bash *--help'; }
-@test "an argument too many" { refuses 2 '*one argument too many: 8*' config.yaml 8; }
-@test "an unknown option" { refuses 2 '*unknown option --devcies*' --devcies=4 config.yaml; }
-@test "an unknown short option" { refuses 2 '*unknown option -o; trainer arguments come after --*' config.yaml -o a=b; }
-@test "an unknown option with a newline in it" { refuses 2 '*unknown option --a\\nb*' $'--a\nb' config.yaml; }
-@test "an option without its value" { refuses 2 '*--devices needs a value: --devices RANGE*' config.yaml --devices; }
-@test "an option where a value should be" { refuses 2 '*--devices needs a value*' --devices --dry_run config.yaml; }
-@test "an empty value" { refuses 2 '*--log_dir needs a value*' --log_dir= config.yaml; }
-@test "a value for an option that takes none" { refuses 2 '*--no_check takes no value*' --no_check=1 config.yaml; }
-@test "a grace time that is no time" { refuses 2 '*--grace 1x is not a time: write whole seconds*' --grace 1x config.yaml; }
-@test "an unknown target" { refuses 2 '*--device_target TPU: ascend4p.sh takes Ascend and CPU' --device_target TPU config.yaml; }
+@test "the command line: what is missing, unknown, too many, or no value" {
+  refuses_own 2 'ascend4p.sh: PROGRAM or CONFIG is missing; see: bash *--help'
+  refuses 2 '*one argument too many: 8*' config.yaml 8
+  refuses 2 '*unknown option -o; trainer arguments come after --*' config.yaml -o a=b
+  refuses 2 '*unknown option --a\\nb*' $'--a\nb' config.yaml
+  refuses 2 '*--devices needs a value: --devices RANGE*' config.yaml --devices
+  refuses 2 '*--devices needs a value*' --devices --dry_run config.yaml
+  refuses 2 '*--log_dir needs a value*' --log_dir= config.yaml
+  refuses 2 '*--no_check takes no value*' --no_check=1 config.yaml
+  refuses 2 '*--grace 1x is not a time: write whole seconds*' --grace 1x config.yaml
+  refuses 2 '*--device_target TPU: ascend4p.sh takes Ascend and CPU' --device_target TPU config.yaml
+  refuses 2 '*unknown option --devcies*' --devcies=4 config.yaml
+  all_refused
+}
 
 # ---- devices
 
-@test "three devices, and across the two groups" { refuses 2 '*"\[3,6)" names 3 (3,4,5), ascend4p.sh starts 4*' --devices "[3,6)" config.yaml; }
-@test "five devices" { refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml; }
-@test "another script's number of devices" { refuses 2 '*use scripts/ascend8p.sh' --devices "[0,8)" config.yaml; }
-@test "a device twice" { refuses 2 '*names device 4 twice*' --devices 4,5,4,6 config.yaml; }
-@test "devices across the two groups of a 910A host" {
+@test "devices: a wrong number of them, a device twice, two groups of a 910A host, no such range or generation" {
+  refuses 2 '*"\[3,6)" names 3 (3,4,5), ascend4p.sh starts 4*' --devices "[3,6)" config.yaml
+  refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml
+  refuses 2 '*use scripts/ascend8p.sh' --devices "[0,8)" config.yaml
+  refuses 2 '*names device 4 twice*' --devices 4,5,4,6 config.yaml
   refuses 2 '*devices 2-5 are not linked on a 910A host; use *' --generation 910A --devices "[2,6)" config.yaml
+  refuses 2 '*--generation 910B: write 910A, A2, A3, 950 or any' --generation 910B config.yaml
+  refuses 2 "*'(' is not allowed in it*" --devices "(0,4]" config.yaml
+  refuses 2 "*'，' is not an ASCII character*" --devices "[4，8)" config.yaml
+  all_refused
 }
-@test "a generation that is none" { refuses 2 '*--generation 910B: write 910A, A2, A3, 950 or any' --generation 910B config.yaml; }
 # bats test_tags=thorough
 @test "a table that hccl_tools.py builds is one that the launch takes: both apply the rules of a chip that is known or named" {
   [[ ! -e /sys/bus/pci/devices ]] || ! grep -qsx 0x19e5 /sys/bus/pci/devices/*/vendor || skip "this machine has NPUs"
@@ -53,92 +59,84 @@ refuses_own() {
   ends 2 '*devices 2-5 are not linked on a 910A host*' \
     python "$PROJECT/hccl_tools/hccl_tools.py" --generation 910A --device_num '[2,6)' --hccn_conf hccn.conf
 }
-@test "a range that is none" { refuses 2 "*'(' is not allowed in it*" --devices "(0,4]" config.yaml; }
-@test "a Chinese comma" { refuses 2 "*'，' is not an ASCII character*" --devices "[4，8)" config.yaml; }
 
 # ---- the config
 
-@test "no such config" { refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml; }
-@test "a folder as config" { mkdir d && refuses 78 '*d: is a folder*' d; }
-@test "a config that can be read only once" { mkfifo f && refuses 78 '*f: is not a regular file*' f; }
-@test "an empty config" { : >e.yaml && refuses_own 78 '*e.yaml: is empty; start from one of the files in configs/' e.yaml; }
-@test "a config of comments only" { echo '# x' >e.yaml && refuses_own 78 '*e.yaml: is empty*' e.yaml; }
-@test "a config that is no YAML" { printf 'system:\n  distribute: [True\n' >bad.yaml && refuses_own 78 '*bad.yaml:3: not YAML: *' bad.yaml; }
-@test "a config that is not UTF-8" { printf 'a: \377\n' >b.yaml && refuses_own 78 '*b.yaml: byte 4 is not UTF-8*' b.yaml; }
-@test "a config with a list at the top" { echo '- 1' >l.yaml && refuses_own 78 '*l.yaml: has no sections*' l.yaml; }
-
-# refuses_config TEXT PATTERN: a config of this text
-refuses_config() {
-  printf '%b' "$1" >c.yaml
-  refuses 78 "$2" c.yaml
+# refuses_text WHOSE NAME TEXT PATTERN: NAME.yaml, a config of this text; WHOSE: refuses or refuses_own
+refuses_text() {
+  printf '%b' "$3" >"$2.yaml"
+  "$1" 78 "*$2.yaml$4" "$2.yaml"
 }
 
-@test "a key twice" { printf 'system:\n  distribute: True\n  distribute: False\n' >c.yaml && refuses_own 78 '*c.yaml:3: distribute is on line 2 too*' c.yaml; }
-@test "distribute: False names the line to change" {
-  refuses_config 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
-    '*c.yaml:5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
+@test "a config that is not there, no file, empty, no YAML, not UTF-8, without sections, with a key twice" {
+  refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml
+  mkdir d && refuses 78 '*d: is a folder*' d
+  mkfifo f && refuses 78 '*f: is not a regular file*' f
+  refuses_text refuses_own empty '' ': is empty; start from one of the files in configs/'
+  refuses_text refuses_own comment '# x\n' ': is empty*'
+  refuses_text refuses_own bad 'system:\n  distribute: [True\n' ':3: not YAML: *'
+  refuses_text refuses_own byte 'a: \377\n' ': byte 4 is not UTF-8*'
+  refuses_text refuses_own list '- 1\n' ': has no sections*'
+  refuses_text refuses_own twice 'system:\n  distribute: True\n  distribute: False\n' ':3: distribute is on line 2 too*'
+  refuses_own 78 '*-o epochs: write key=value*' config.yaml -- -o epochs
+  all_refused
 }
-@test "distribute without a value, for another trainer: it counts as False, as in that trainer" {
-  refuses_config 'system:\n  distribute:\n' \
-    '*c.yaml:2: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
-}
-@test "distribute missing names the section" {
-  sed '/distribute: True/d' "$PROJECT/configs/mnist/lenet5_digits.yaml" >c.yaml
+@test "distribute: False, without a value (which counts as False for another trainer), or missing: the line to change" {
+  local -r lenet5=$PROJECT/configs/mnist/lenet5_digits.yaml
+  refuses_text refuses false 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
+    ':5: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
+  refuses_text refuses none 'system:\n  distribute:\n' \
+    ':2: /system/distribute: system.distribute is not True*write `distribute: True` under `system:`*'
+  # the project's own trainer: an unknown key, with the nearest known one
+  sed 's/num_epochs/num_epoch/' "$lenet5" >typo.yaml
+  all_refused
+  ends 78 '*typo.yaml:20: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"\?*' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU typo.yaml
+  sed '/distribute: True/d' "$lenet5" >c.yaml
   ends 78 '*c.yaml:4: /system: "distribute" is missing*read as a config of tools/train.py; name another trainer with --train_script FILE' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU c.yaml
+  [[ ! -e logs ]]
 }
 @test "another trainer's config is not judged: no YAML of ours, several documents, tags, an unknown form of -o" {
   printf '%s\n' '---' 'a: !tag {b: 1}' '---' 'b: 2' >several.yaml
   launch ascend2p.sh several.yaml -- -o epochs
   printf 'not: [yaml' >text.yaml
   ends 0 '*note: text.yaml:[12]: not YAML: *; few trainers can read it as it is: correct it*' launch ascend2p.sh text.yaml
-  rm -r logs train.log "${STUB_OUT:?}"/*
-  refuses 78 '*nix.yaml: no such file*' nix.yaml
 }
-@test "an override that is no key=value" { refuses_own 78 '*-o epochs: write key=value*' config.yaml -- -o epochs; }
 @test "distribute can be set on the command line" {
   echo 'system: {distribute: False}' >alone.yaml
   launch ascend2p.sh alone.yaml -- -o system.distribute=True
 }
-@test "the project's own trainer: an unknown key, with the nearest known one" {
-  sed 's/num_epochs/num_epoch/' "$PROJECT/configs/mnist/lenet5_digits.yaml" >typo.yaml
-  ends 78 '*typo.yaml:20: /scheduler/num_epoch: no such key: "num_epoch"; did you mean "num_epochs"\?*' \
-    bash "$SCRIPTS/ascend4p.sh" --device_target CPU typo.yaml
-  [[ ! -e logs ]]
-}
 
 # ---- the trainer, the logs, the machine
 
-@test "no such trainer" {
-  refused 78 '*--train_script nix.py: no such file*' \
+@test "a trainer or a folder of logs that cannot be one; addresses that are nowhere" {
+  refused_later 78 '*--train_script nix.py: no such file*' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script nix.py config.yaml
+  refused_later 78 '*--pytest config.yaml: is a config, which is not a file of tests; name one' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --pytest config.yaml
+  refused_later 78 '*--train_script config.yaml: is a config; name the Python file that trains, then the config' \
+    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script config.yaml
+  refused_later 78 '*--train_script .: is a folder*' bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script . config.yaml
+  refuses 78 '*config.yaml is not a folder*' --log_dir config.yaml/logs config.yaml
+  refuses 78 '*--log_dir /proc/sys/logs cannot be written*' --log_dir /proc/sys/logs config.yaml
+  refuses 78 '*/proc/logs*cannot be written*' --log_dir /proc/logs config.yaml
+  refused_later 78 '*no address for devices 4-7: hccn_tool is not on PATH, and not in */driver/tools, and there is no nix.conf; *' \
+    launch_npu ascend4p.sh --hccn_conf nix.conf config.yaml
+  MS_SCHED_PORT=80 refuses 78 '*MS_SCHED_PORT=80 is not a port*' config.yaml
+  all_refused
 }
 @test "a name that is nearly that of a file beside it: the file is named" {
   touch trainer.py hosts.txt
-  refused 78 '*--train_script trainr.py: no such file; name the Python file that trains; did you mean trainer.py\?' \
+  refused_later 78 '*--train_script trainr.py: no such file; name the Python file that trains; did you mean trainer.py\?' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script trainr.py config.yaml
-  refused 78 '*: trianer.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 trianer.py
-  refused 78 '*: confg.yaml: no such file; *; did you mean config.yaml\?' bash "$SCRIPTS/launch.sh" -n 2 --config confg.yaml
-  refused 78 '*: --pytest trainer.py.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 --pytest trainer.py.py
-  refused 78 '*HOSTFILE host.txt cannot be read: *; did you mean hosts.txt\?' bash "$SCRIPTS/run_mpirun_2.sh" --device_target CPU --config config.yaml host.txt
-  refused 78 '*: nothing.py: no such file in *; correct the path' bash "$SCRIPTS/launch.sh" -n 2 nothing.py
+  refused_later 78 '*: trianer.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 trianer.py
+  refused_later 78 '*: confg.yaml: no such file; *; did you mean config.yaml\?' bash "$SCRIPTS/launch.sh" -n 2 --config confg.yaml
+  refused_later 78 '*: --pytest trainer.py.py: no such file in *; did you mean trainer.py\?' bash "$SCRIPTS/launch.sh" -n 2 --pytest trainer.py.py
+  refused_later 78 '*HOSTFILE host.txt cannot be read: *; did you mean hosts.txt\?' bash "$SCRIPTS/run_mpirun_2.sh" --device_target CPU --config config.yaml host.txt
+  refused_later 78 '*: nothing.py: no such file in *; correct the path' bash "$SCRIPTS/launch.sh" -n 2 nothing.py
+  all_refused
 }
-@test "a config as a file of tests" {
-  refused 78 '*--pytest config.yaml: is a config, which is not a file of tests; name one' \
-    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --pytest config.yaml
-}
-@test "a config as trainer" {
-  refused 78 '*--train_script config.yaml: is a config; name the Python file that trains, then the config' \
-    bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script config.yaml
-}
-@test "a folder as trainer" {
-  refused 78 '*--train_script .: is a folder*' bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script . config.yaml
-}
-@test "a log folder below a file" { refuses 78 '*config.yaml is not a folder*' --log_dir config.yaml/logs config.yaml; }
-@test "a log folder on a read-only disk" {
-  refuses 78 '*--log_dir /proc/sys/logs cannot be written*' --log_dir /proc/sys/logs config.yaml
-}
-@test "a disk without room for the log folder" { refuses 78 '*/proc/logs*cannot be written*' --log_dir /proc/logs config.yaml; }
 @test "no NPU on this machine: what was looked for, and what to type instead" {
   [[ ! -e /dev/davinci4 ]] || skip "this machine has NPUs"
   refused 78 '*no Ascend NPU on this machine: looked for /dev/davinci4*; to try the launch without NPUs: bash */ascend4p.sh --device_target CPU --hccn_conf hccn.conf --train_script */stub_trainer.py config.yaml' \
@@ -153,25 +151,22 @@ refuses_config() {
     bash "$SCRIPTS/ascend4p.sh" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
   PATH=$PWD/bin:$PATH bash "$SCRIPTS/ascend4p.sh" --devices "[0,4)" --hccn_conf hccn.conf --train_script "$FIXTURES/stub_trainer.py" config.yaml
 }
-@test "no addresses: no hccn_tool and no hccn.conf" {
-  refused 78 '*no address for devices 4-7: hccn_tool is not on PATH, and not in */driver/tools, and there is no nix.conf; *' \
-    launch_npu ascend4p.sh --hccn_conf nix.conf config.yaml
-}
 @test "a current folder that was deleted" {
   mkdir gone && cd gone && rmdir ../gone
   ends 78 '*the current folder cannot be used: No such file or directory; change to another one' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU "$WORLD/config.yaml"
 }
-@test "a python that is not there" { PYTHON=/nix/python refuses 78 '*PYTHON=/nix/python is not a program*' config.yaml; }
+@test "a python that is not there" {
+  PYTHON=/nix/python refused 78 '*PYTHON=/nix/python is not a program*' launch ascend4p.sh config.yaml
+}
 @test "a scheduler's port that is in use" {
   python -c 'import socket, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(60)' >port 3>&- &
   local -r holder=$!
   eventually test -s port
-  MS_SCHED_PORT=$(<port) refuses 78 '*MS_SCHED_PORT=* is in use*' config.yaml
+  MS_SCHED_PORT=$(<port) refused 78 '*MS_SCHED_PORT=* is in use*' launch ascend4p.sh config.yaml
   kill "$holder"
 }
-@test "a scheduler's port that is none" { MS_SCHED_PORT=80 refuses 78 '*MS_SCHED_PORT=80 is not a port*' config.yaml; }
 @test "a free port that the user asked for is taken" {
   MS_SCHED_PORT=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   export MS_SCHED_PORT
@@ -181,28 +176,27 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
 
 # ---- the rank table
 
-# table DEVICES [SERVER]: a good table, as table.json
+# table DEVICES [SERVER [NAME]]: a good table, as table.json or NAME
 table() {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "$1" --hccn_conf hccn.conf --server_ip "${2:-127.0.0.1}" \
-    --output table.json >/dev/null 2>&1
+    --output "${3-table.json}" >/dev/null 2>&1
 }
 
-@test "a rank table that is not there" { refuses 78 '*--rank_table: t.json cannot be read: No such file*' --rank_table t.json config.yaml; }
-@test "a rank table of 0 bytes" { : >t.json && refuses 78 '*t.json: the file is empty*\[not-json\]' --rank_table t.json config.yaml; }
-@test "a rank table with comments" {
+@test "a rank table that is not there, empty, with comments, for other devices or another host, stale in the environment" {
+  refuses 78 '*--rank_table: nix.json cannot be read: No such file*' --rank_table nix.json config.yaml
+  : >t.json
+  refuses 78 '*t.json: the file is empty*\[not-json\]' --rank_table t.json config.yaml
   table "[4,8)"
-  sed '2s|$| // for HCCL|' table.json >t.json
-  refuses 78 '*t.json: line 2, column 23: a comment; JSON has none; delete the comments \[not-json\]' --rank_table t.json config.yaml
-}
-@test "a rank table for other devices, and for more devices than the script has ranks" {
-  table "[0,4)"
-  refuses 78 '*table.json is for devices 0-3, this launch is on devices 4-7; choose them with --devices "0,1,2,3"*' --rank_table table.json config.yaml
-  rm table.json && table "[0,8)"
-  refuses 78 '*table.json is for devices 0-7, this launch is on devices 4-7; name another table with --rank_table' --rank_table table.json config.yaml
-}
-@test "a rank table for another host" {
-  table "[4,8)" 203.0.113.9
-  refuses 78 '*table.json is for server 203.0.113.9, which is not an address of this host*' --rank_table table.json config.yaml
+  sed '2s|$| // for HCCL|' table.json >comment.json
+  refuses 78 '*comment.json: line 2, column 23: a comment; JSON has none; delete the comments \[not-json\]' --rank_table comment.json config.yaml
+  sed 's/127.0.0.1/203.0.113.9/' table.json >host.json
+  refuses 78 '*host.json is for server 203.0.113.9, which is not an address of this host*' --rank_table host.json config.yaml
+  table "[0,4)" 127.0.0.1 four.json
+  refuses 78 '*four.json is for devices 0-3, this launch is on devices 4-7; choose them with --devices "0,1,2,3"*' --rank_table four.json config.yaml
+  RANK_TABLE_FILE=four.json refuses 78 '*RANK_TABLE_FILE (from your shell): four.json is for devices 0-3*' config.yaml
+  table "[0,8)" 127.0.0.1 eight.json
+  refuses 78 '*eight.json is for devices 0-7, this launch is on devices 4-7; name another table with --rank_table' --rank_table eight.json config.yaml
+  all_refused
 }
 @test "a trainer, a program and data in a folder that may not be entered" {
   [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"
@@ -215,11 +209,7 @@ table() {
 @test "a rank table that may not be read" {
   [[ "$(id -u)" -ne 0 ]] || skip "root may read everything"
   table "[4,8)" && chmod 0 table.json
-  refuses 78 '*table.json cannot be read: Permission denied*' --rank_table table.json config.yaml
-}
-@test "a stale RANK_TABLE_FILE is refused by its name" {
-  table "[0,4)"
-  RANK_TABLE_FILE=table.json refuses 78 '*RANK_TABLE_FILE (from your shell): table.json is for devices 0-3*' config.yaml
+  refused 78 '*table.json cannot be read: Permission denied*' launch ascend4p.sh --rank_table table.json config.yaml
 }
 @test "a rank table with two faults: one line each" {
   table "[4,8)"
@@ -243,17 +233,18 @@ table() {
 @test "spare hosts and the least number of ranks: what cannot be is refused before anything is asked" {
   local -r hosts=127.0.0.2:1,127.0.0.3:1
   HCCN=()
-  refused 2 'run_mpirun_1.sh: --spare 1: spare hosts are for restarts; add --max_restarts N' \
+  refused_later 2 'run_mpirun_1.sh: --spare 1: spare hosts are for restarts; add --max_restarts N' \
     launch run_mpirun_1.sh --config config.yaml --spare 1 "$hosts"
-  refused 2 'run_mpirun_1.sh: --spare 2: the job has 2 hosts in all, and one at least must train' \
+  refused_later 2 'run_mpirun_1.sh: --spare 2: the job has 2 hosts in all, and one at least must train' \
     launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --spare 2 "$hosts"
-  refused 2 'run_mpirun_1.sh: --min_ranks none is not a number from 1 to 65536' \
+  refused_later 2 'run_mpirun_1.sh: --min_ranks none is not a number from 1 to 65536' \
     launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --min_ranks none "$hosts"
-  printf '127.0.0.2 slots=1 spare\n127.0.0.3 slots=1 spare\n' >hosts
-  refused 2 'run_mpirun_2.sh: every host of the hostfile is spare; remove the word *' \
-    launch run_mpirun_2.sh --config config.yaml --max_restarts 1 hosts
+  printf '127.0.0.2 slots=1 spare\n127.0.0.3 slots=1 spare\n' >spare_hosts
+  refused_later 2 'run_mpirun_2.sh: every host of the hostfile is spare; remove the word *' \
+    launch run_mpirun_2.sh --config config.yaml --max_restarts 1 spare_hosts
   printf '127.0.0.2 slots=1\n127.0.0.3 slots=1 spares\n' >hosts
-  refused 78 'run_mpirun_2.sh: HOSTFILE hosts:2: spares: no such word; for a spare host write the word spare alone' \
+  refused_later 78 'run_mpirun_2.sh: HOSTFILE hosts:2: spares: no such word; for a spare host write the word spare alone' \
     launch run_mpirun_2.sh --config config.yaml --max_restarts 1 hosts
-  refused 2 'ascend2p.sh: unknown option --spare*' launch ascend2p.sh --spare 1 config.yaml
+  refused_later 2 'ascend2p.sh: unknown option --spare*' launch ascend2p.sh --spare 1 config.yaml
+  all_refused
 }

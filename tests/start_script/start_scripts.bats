@@ -4,6 +4,15 @@
 # bats file_tags=thorough
 load ../helper
 
+# the rank tables that all tests have
+setup_file() {
+  cd "$BATS_FILE_TMPDIR" || return
+  printf 'address_%d=10.1.1.1%d\n' 0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7 >hccn.conf
+  table 2 2.json
+  table 4 4.json
+  table 4 upper.json 4
+}
+
 setup() {
   setup_world
   cd "$BATS_TEST_TMPDIR" || return # such scripts cannot do with the blanks of our world
@@ -11,15 +20,13 @@ setup() {
   export TMPDIR=$BATS_TEST_TMPDIR/temporary # the launches of other tests have folders there, too
   mkdir -p data "$TMPDIR" && touch model.ckpt
   cd scripts || return
-  table 2 2.json
-  table 4 4.json
-  table 4 upper.json 4
+  cp "$BATS_FILE_TMPDIR"/*.json .
 }
 
 # table RANKS FILE [FIRST_DEVICE]: a rank table of this host
 table() {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[${3-0},$((${3-0} + $1)))" --server_ip 127.0.0.1 \
-    --hccn_conf ../hccn.conf --output "$2" 2>/dev/null >/dev/null
+    --hccn_conf hccn.conf --output "$2" 2>/dev/null >/dev/null
 }
 
 # zoo WORD...: the launch of a start script, on this machine's processors

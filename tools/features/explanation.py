@@ -51,12 +51,15 @@ class Explanation(Feature):
         first = self.run.supervisor.judge.first
         return first is not None and (first.began is not None or bool(self.run.engine.name))
 
-    def _start(self) -> Beside | None:
+    def _start(self, explains: bool = True) -> Beside | None:
         run = self.run
 
         def child(orders: int, tells: int) -> None:
             ignore(_signal.SIGTERM, *QUIET)
-            explanation_child.serve(orders, tells, run.plan.run_dir, bool(run.plan.plogs))
+            if explains:
+                explanation_child.serve(orders, tells, run.plan.run_dir, bool(run.plan.plogs))
+            else:
+                explanation_child.serve_without_cause(orders, tells, run.plan.run_dir)
 
         try:
             return Beside(run.world, "mindspore-launch-report", child)
@@ -84,7 +87,7 @@ class Explanation(Feature):
         run = self.run
         beside, self._beside = self._beside, None
         if beside is None or not beside.lives():  # it was killed
-            beside = self._start()
+            beside = self._start("oom_kills" in wanted)
         if beside is None:
             return
         began = run.world.now()

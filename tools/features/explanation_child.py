@@ -51,10 +51,25 @@ class Told:
 
 def serve(orders: int, tells: int, run_dir: str, plogs: bool) -> None:
     """Does what the launcher orders; nothing, if the launcher ends before that.  plogs: the ranks write some."""
+    told = _speak(tells)
+    _obey(orders, told, run_dir, *get_ready(plogs))
+
+
+def serve_without_cause(orders: int, tells: int, run_dir: str) -> None:
+    """The same after a good job, without what explains a failure: to read that takes longer than all the rest."""
+    _obey(orders, _speak(tells), run_dir, None, "")
+
+
+def _speak(tells: int) -> Any:
+    """From now on print() tells the launcher."""
     told: Any = Told(tells)
     sys.stdout = told  # print() needs no more
     sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
-    known, fault = get_ready(plogs)
+    return told
+
+
+def _obey(orders: int, told: Any, run_dir: str, known: Any, fault: str) -> None:
+    """Does what is ordered; known, fault: see get_ready."""
     data = b""
     while block := os.read(orders, 1 << 16):
         data += block
