@@ -5,6 +5,7 @@ python -m tests.field.preflight 20     so many rounds; the exit code is 1 if a f
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def main(words: list[str]) -> int:
 
 def _played() -> str:
     """What bats says of one round."""
-    return subprocess.run(["bats", "--tap", str(FAULTS)], capture_output=True, text=True, check=False).stdout
+    environ = {"PREFLIGHT_HOSTS": "16", **os.environ}
+    return subprocess.run(["bats", "--tap", str(FAULTS)], env=environ, capture_output=True, text=True, check=False).stdout
 
 
 def _told(rounds: int, good: Counter[str], bad: Counter[str], skipped: Counter[str]) -> int:
