@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the network of every device in a rank table, before a training needs it.
+# Checks the network of every device in a rank table before a training.
 #
 # Usage: bash scripts/check_network.sh [options] RANK_TABLE_FILE
 #

@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/doctor.sh [options]
 #
-# Each line is ok, absent (not here, and not needed), unknown, warning or problem. The line below a problem says
-# what to do. docs/doctor.md explains every line. The script changes nothing and sends nothing.
+# Each line is ok, absent (not found, and not needed), unknown, warning or problem. The line below a problem shows what
+# to do. docs/doctor.md explains every line. The script changes nothing and sends nothing.
 #
 # Example:
 #   bash scripts/doctor.sh

@@ -4,9 +4,10 @@
 # Usage: bash scripts/launch.sh [options] PROGRAM [arguments]
 #        bash scripts/launch.sh [options] CONFIG [-- trainer arguments]
 #
-# PROGRAM is a Python file, -m and a module, a file with the run bit, or a program on PATH. All words after it are its
-# own. CONFIG is a training config, *.yaml. On NPUs the ranks get a rank table; on GPUs and CPUs MindSpore's scheduler
-# runs beside them. Without --device_target the launch takes the NPUs, else the GPUs, else the CPUs of this machine.
+# PROGRAM is a Python file, -m and a module, an executable file, or a program on PATH. All words after it are its
+# arguments. CONFIG is a training config, *.yaml. On NPUs, the ranks get a rank table; on GPUs and CPUs, the launch also
+# starts MindSpore's scheduler. Without --device_target, the launch uses this machine's NPUs, else its GPUs, else its
+# CPUs.
 #
 # Example:
 #   bash scripts/launch.sh -n 2 --device_target CPU train.py --epochs 1

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Starts a quoted command as mindformers' and mindrlhf's script of this name does, and supervises its ranks.
+# Starts a quoted command like the script with this name in mindformers and mindrlhf, and supervises its ranks.
 #
 # Usage: bash scripts/msrun_launcher.sh [options] "COMMAND"
 #        bash scripts/msrun_launcher.sh [options] "COMMAND" WORKER_NUM
 #        bash scripts/msrun_launcher.sh [options] "COMMAND" WORKER_NUM MASTER_PORT LOG_DIR JOIN CLUSTER_TIME_OUT
 #        bash scripts/msrun_launcher.sh [options] "COMMAND" WORKER_NUM LOCAL_WORKER MASTER_ADDR MASTER_PORT NODE_RANK LOG_DIR JOIN CLUSTER_TIME_OUT
 #
-# COMMAND is split as a shell splits words, but nothing in it is expanded. Without the words after it: 8 ranks on this
-# host, a free port, logs in output/msrun_log, and 7200 s for all hosts to come. The launch always waits for its ranks,
-# whatever JOIN says. The trainer finds its package through PYTHONPATH, which this script does not change.
+# The script splits COMMAND into words like a shell, but expands nothing in it. The other arguments default to 8 ranks
+# on this host, a free port, logs in output/msrun_log, and 7200 s to wait for all hosts. The launch always waits for its
+# ranks, with any value of JOIN. The trainer finds its package through PYTHONPATH, which this script does not change.
 #
 # Example:
 #   bash scripts/msrun_launcher.sh "run_mindformer.py --config CONFIG --run_mode train"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Checks all hosts of a job before it starts, and prints only what differs between them or would stop the job.
+# Checks all hosts of a job before it starts, and prints only differences and what would stop the job.
 #
 # Usage: bash scripts/preflight.sh [options] [RANK_TABLE_FILE]
 #
-# Without hosts it asks the nodes of the Slurm allocation, else the servers of the rank table, else this host alone.
-# In the pods of a job the same command runs in each of them: they connect, and the pod of rank 0 prints the result.
-# It changes nothing on any host. With --trial it also starts a short job there, whose logs stay in --log_dir.
+# Without a list of hosts, it checks the nodes of the Slurm allocation, else the servers of the rank table, else only
+# this host. In the pods of a job, run the same command in each pod: they connect, and the pod of rank 0 prints the
+# result. The script changes nothing on any host. With --trial, it also starts a short job there, and keeps its logs in
+# --log_dir.
 #
 # Example:
 #   bash scripts/preflight.sh --hostfile hosts --train_script train.py

@@ -4,8 +4,8 @@
 # Usage: bash scripts/run.sh [options] DATA_PATH RANK_SIZE [-- trainer arguments]
 #        bash scripts/run.sh [options] DATA_PATH RANK_SIZE PROGRAM [arguments]
 #
-# DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. DATA_PATH
-# replaces the dataset_root of the config, also of one that --config names.
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin); RANK_SIZE is 1, 2, 4 or 8. DATA_PATH replaces
+# dataset_root in the config, also in a config from --config.
 #
 # Example:
 #   bash scripts/run.sh /data/cifar-10-batches-bin 8

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Trains on the servers of a rank table: typed on each of them, or once for all with --hostfile.
+# Trains on the servers of a rank table: run it on each server, or once for all servers with --hostfile.
 #
 # Usage: bash scripts/run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 #        bash scripts/run_cluster.sh --hostfile HOSTS [options] DATA_PATH
 #        bash scripts/run_cluster.sh [options] [DATA_PATH] RANK_TABLE_FILE RANK_SIZE RANK_START PROGRAM [arguments]
 #        bash scripts/run_cluster.sh --hostfile HOSTS [options] [DATA_PATH] PROGRAM [arguments]
 #
-# RANK_SIZE is the number of ranks of the whole table, RANK_START the first rank of the server on which
-# the command is typed. With --hostfile the script builds the table, or checks the one of --rank_table, and
-# copies it to every host. The environment and the data must be at the same paths on all hosts. All need the
-# same version of this project, installed in the environment or at the same path. A table of version 2.0 names no hosts:
-# --table_hosts does it where the command is typed on each of them, --hostfile where it is typed once.
+# RANK_SIZE is the number of ranks in the whole table. RANK_START is the first rank of the server on which you type the
+# command. With --hostfile, the script builds the table, or checks the table from --rank_table, and copies it to every
+# host. The environment and the data must be at the same paths on all hosts. All hosts need the same version of this
+# project, installed in the environment or at the same path. A table of version 2.0 has no host names. Use --table_hosts
+# if you type the command on each host, and --hostfile if you type it once.
 #
 # Example:
 #   on the first of two servers:   bash scripts/run_cluster.sh /data/cifar-10 hccl_2s_16p.json 16 0
@@ -25,9 +25,9 @@ if [[ ! -r $LAUNCH_LIB/start.sh ]]; then
   \exit 78
 fi
 
-# RANK_SIZE is that of the whole table; RANK_ID and DEVICE_ID are those of this server's rows; RANK_TABLE_FILE is a copy of
+# RANK_SIZE is the size of the whole table; RANK_ID and DEVICE_ID come from this server's rows; RANK_TABLE_FILE is a copy of
 # the table's path; DATA_PATH is the argument, absolute.
-# A --hostfile says that this command starts the ranks of all servers. One behind a second argument is a program's own.
+# With --hostfile, this command starts the ranks of all servers. A --hostfile after a second argument is the program's.
 LAUNCH_SHOWN=''
 for LAUNCH_WORD; do
   case $LAUNCH_WORD in

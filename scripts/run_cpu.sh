@@ -4,7 +4,8 @@
 # Usage: bash scripts/run_cpu.sh [options] CONFIG [-- trainer arguments]
 #        bash scripts/run_cpu.sh [options] PROGRAM [arguments]
 #
-# The script sets the config's system.distribute to False. DATA_PATH in the environment replaces its dataset_root.
+# The script sets system.distribute in the config to False. DATA_PATH in the environment replaces the config's
+# dataset_root.
 #
 # Example:
 #   bash scripts/run_cpu.sh configs/mnist/lenet5_digits.yaml

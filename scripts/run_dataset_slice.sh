@@ -3,9 +3,9 @@
 #
 # Usage: bash scripts/run_dataset_slice.sh [options] DATA_PATH RANK_SIZE [-- trainer arguments]
 #
-# DATA_PATH is the folder of the data set (cifar-10-batches-bin), RANK_SIZE 1, 2, 4 or 8. The config says how
-# images are cut (parallel.dataset_strategy); the script's own config is for 8 ranks. MindSpore cuts images on Ascend
-# and GPU only.
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin); RANK_SIZE is 1, 2, 4 or 8. The config defines how to
+# cut images (parallel.dataset_strategy); the script's default config is for 8 ranks. MindSpore cuts images only on
+# Ascend and GPU.
 #
 # Example:
 #   bash scripts/run_dataset_slice.sh /data/cifar-10-batches-bin 8

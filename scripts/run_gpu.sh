@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Trains with ranks on the GPUs of this machine; Open MPI starts them.
+# Trains on the GPUs of this machine; Open MPI starts the ranks.
 #
 # Usage: bash scripts/run_gpu.sh [options] DATA_PATH [-- trainer arguments]
 #        bash scripts/run_gpu.sh [options] [DATA_PATH] PROGRAM [arguments]
 #
-# DATA_PATH is the folder of the data set; the ranks get it in their environment. Options of mpirun are options
-# here, too, such as -mca, -x and --hostfile: see docs/mpirun.md.
+# DATA_PATH is the folder of the data set; the ranks get it in their environment. The script also takes mpirun's
+# options, such as -mca, -x and --hostfile: see docs/mpirun.md.
 #
 # Example:
 #   bash scripts/run_gpu.sh /data/cifar-10-batches-bin

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Trains with ranks of this machine that Open MPI starts, one on each of devices 0 to N-1.
+# Trains with N ranks on devices 0 to N-1 of this machine; Open MPI starts the ranks.
 #
 # Usage: bash scripts/run_mpirun.sh [options] CONFIG [-- trainer arguments]
 #        bash scripts/run_mpirun.sh [options] PROGRAM [arguments]
 #
-# Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
+# The script also takes mpirun's options, such as -mca, -x and -H: see docs/mpirun.md.
 #
 # Example:
 #   bash scripts/run_mpirun.sh -n 8 configs/mnist/lenet5_mnist.yaml

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Trains on several hosts that are named in the command; Open MPI starts the ranks over ssh.
+# Trains on the hosts that you list in the command; Open MPI starts the ranks over ssh.
 #
 # Usage: bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] [-- trainer arguments]
 #        bash scripts/run_mpirun_1.sh [options] [HOST:SLOTS,HOST:SLOTS] PROGRAM [arguments]
 #
-# A host gets as many ranks as it has slots, one on each of its devices 0 to SLOTS-1. The environment and
-# the data must be at the same paths on all hosts. All need the same version of this project, installed in
-# the environment or at the same path. Without hosts all ranks run on this one.
-# The script trains LeNet-5 on MNIST; DATA_PATH in the environment names the folder of the data.
-# Options of mpirun are options here, too, such as -mca, -x and -H: see docs/mpirun.md.
+# A host gets one rank per slot, on its devices 0 to SLOTS-1. The environment and the data must be at the same paths on
+# all hosts. All hosts need the same version of this project, installed in the environment or at the same path. Without
+# hosts, all ranks run on this host. The script trains LeNet-5 on MNIST; DATA_PATH in the environment is the data
+# folder. The script also takes mpirun's options, such as -mca, -x and -H: see docs/mpirun.md.
 #
 # Example:
 #   DATA_PATH=./MNIST_Data/train/ bash scripts/run_mpirun_1.sh 10.0.0.1:8,10.0.0.2:8

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Trains on the hosts of a file; Open MPI starts the ranks over ssh.
+# Trains on the hosts in a hostfile; Open MPI starts the ranks over ssh.
 #
 # Usage: bash scripts/run_mpirun_2.sh [options] HOSTFILE [-- trainer arguments]
 #        bash scripts/run_mpirun_2.sh [options] HOSTFILE PROGRAM [arguments]
 #
-# HOSTFILE has Open MPI's syntax, one host a line, such as: 10.0.0.1 slots=8. A host gets as many ranks as
-# it has slots, one on each of its devices 0 to SLOTS-1. The environment and the data must be at the same
-# paths on all hosts. All need the same version of this project, installed in the environment or at the
-# same path. The script trains LeNet-5 on MNIST; DATA_PATH in the environment names
-# the folder of the data. Options of mpirun are options here, too, such as -mca and -x: see docs/mpirun.md.
+# HOSTFILE has Open MPI's syntax, with one host per line, such as: 10.0.0.1 slots=8. A host gets one rank per slot, on
+# its devices 0 to SLOTS-1. The environment and the data must be at the same paths on all hosts. All hosts need the same
+# version of this project, installed in the environment or at the same path. The script trains LeNet-5 on MNIST;
+# DATA_PATH in the environment is the data folder. The script also takes mpirun's options, such as -mca and -x: see
+# docs/mpirun.md.
 #
 # Example:
 #   DATA_PATH=./MNIST_Data/train/ bash scripts/run_mpirun_2.sh ./hostfile

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Trains with MindSpore's own launcher, msrun: no rank table; the ranks find each other through MindSpore's scheduler.
+# Trains with MindSpore's launcher msrun: without a rank table, the ranks find each other through MindSpore's scheduler.
 #
 # Usage: bash scripts/run_msrun.sh [options] CONFIG [-- trainer arguments]
 #        bash scripts/run_msrun.sh [options] PROGRAM [arguments]
 #
-# With several hosts, type the command on each of them, with that host's --node_rank.
+# With several hosts, type the command on each host, with its own --node_rank.
 #
 # Example:
 #   bash scripts/run_msrun.sh --worker_num 8 configs/mnist/lenet5_mnist.yaml

@@ -3,8 +3,8 @@
 #
 # Usage: bash scripts/run_pipeline.sh [options] DATA_PATH DEVICE_TARGET [-- trainer arguments]
 #
-# DATA_PATH is the folder of the data set (cifar-10-batches-bin). DEVICE_TARGET is Ascend. With CPU the
-# script refuses to start, because MindSpore runs no pipeline there.
+# DATA_PATH is the folder of the data set (cifar-10-batches-bin). DEVICE_TARGET is Ascend. With CPU, the script refuses
+# to start, because MindSpore does not support pipelines there.
 #
 # Example:
 #   bash scripts/run_pipeline.sh /data/cifar-10-batches-bin Ascend

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Trains in the pods of a Kubernetes job: the command of every pod's container.
+# Trains in the pods of a Kubernetes job; use it as the command of every pod's container.
 #
 # Usage: bash scripts/run_pod.sh [options] PROGRAM [arguments]
 #        bash scripts/run_pod.sh [options] CONFIG [-- trainer arguments]
 #
-# The job comes from the environment: the variables of ascend-operator, Volcano, ModelArts or an Indexed Job, and the
-# rank table in RANK_TABLE_FILE. The script waits until the table is completed, finds its own server in it, and starts
-# the ranks of this pod. Without a table MindSpore's scheduler runs in pod 0, or in the pod that the operator has for it.
-# The log of the pod with rank 0 has the output of the job, the logs of the others have what failed. If the operator
-# writes the table anew, the script ends the ranks and exits with 138, so that the operator starts the pod again.
+# The environment describes the job: the variables of ascend-operator, Volcano, ModelArts or an Indexed Job, and the
+# rank table in RANK_TABLE_FILE. The script waits until the table is complete, finds its own server in it, and starts
+# the ranks of this pod. Without a table, MindSpore's scheduler runs in pod 0, or in the pod that the operator has for
+# it. The log of the pod with rank 0 has the output of the job; the logs of the other pods have only failures. If the
+# operator rewrites the table, the script ends the ranks and exits with 138. The operator then starts the pod again.
 #
 # Example:
 #   bash scripts/run_pod.sh train.py --epochs 9

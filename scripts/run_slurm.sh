@@ -5,10 +5,10 @@
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] CONFIG
 #        salloc -N NODES --ntasks-per-node=N bash scripts/run_slurm.sh [options] PROGRAM [arguments]
 #
-# The environment and the data must be at the same paths on all nodes. All need the same version of this project,
-# installed in the environment or at the same path. After scancel, and at the job's time limit, the ranks get the grace
-# time, but at most Slurm's KillWait (30 s by default) less 4 s. For more, let Slurm signal the script earlier:
-# sbatch --signal=B:TERM@120.
+# The environment and the data must be at the same paths on all nodes. All nodes need the same version of this project,
+# installed in the environment or at the same path. After scancel and at the job's time limit, the ranks get the grace
+# time, but at most Slurm's KillWait (30 s by default) minus 4 s. For a longer time, let Slurm signal the script
+# earlier: sbatch --signal=B:TERM@120.
 #
 # Example:
 #   sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh configs/mnist/lenet5_mnist.yaml

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Trains ResNet-50 on CIFAR-10 on the servers of a rank table; typed on each of them.
+# Trains ResNet-50 on CIFAR-10 on the servers of a rank table: run it on each server.
 #
 # Usage: bash run_cluster.sh [options] DATA_PATH RANK_TABLE_FILE RANK_SIZE RANK_START
 set -euo pipefail

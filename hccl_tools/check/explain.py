@@ -19,10 +19,10 @@ from hccl_tools.table import formats
 _HEAD = """\
 # What is checked in a rank table
 
-Made by `python -m hccl_tools.check.explain`; the text is that of the rules in `hccl_tools/check/rules/`. A shorter
-page is in [Chinese](zh/rank_table_checks.md).
+`python -m hccl_tools.check.explain` makes this page from the rules in `hccl_tools/check/rules/`. A shorter page is in
+[Chinese](zh/rank_table_checks.md).
 
-A table with an error is bad. A table with warnings only is good. `validate_hccl.py --explain CODE` prints the part of
+A table with an error is bad. A table with only warnings is good. `validate_hccl.py --explain CODE` prints the part of
 this page about one code.
 """
 
@@ -41,59 +41,59 @@ _ELSEWHERE = {
     "not-json": Entry(
         ERROR,
         "The file is not JSON. Examples: comments, a comma before a bracket, a byte-order mark, NaN, single quotes. "
-        "Bytes that are not UTF-8, or too many levels, also count. The message names what people give in the place of "
-        "a table. Examples: compressed files, YAML, hostfiles, hccn.conf, error pages, the output of npu-smi.",
+        "Bytes that are not UTF-8, or too many levels, also count. The message names common mistakes. Examples: "
+        "compressed files, YAML, hostfiles, hccn.conf, error pages, the output of npu-smi.",
         "HCCL's parser refuses it (EI0004); the samples of HCCL's manual have comments that you must delete.",
         "change the text at the line and column that the message names.",
     ),
     "duplicate-key": Entry(
         ERROR,
-        "An object has one key twice.",
-        "JSON parsers differ in which of the two they use, so Python and HCCL may read two different tables.",
+        "An object has the same key twice.",
+        "JSON parsers differ in which of the two they use: Python and HCCL may read two different tables.",
         "keep one of them.",
     ),
     "unsupported-format": Entry(
         ERROR,
         "The file is JSON of another kind. Examples: a MindIE global rank table, an llm-datadist table, Volcano's "
-        "ranktable_tor.json. Also hccl_rootinfo.json and the topology of an Atlas 950 host, an object of Kubernetes, a "
+        "ranktable_tor.json. Also hccl_rootinfo.json and the topology of an Atlas 950 host, a Kubernetes object, a "
         "config, or a file with a table inside.",
-        "they look like a rank table, or lie beside one, but HCCL cannot read them.",
+        "they look like a rank table, or are in the same folder, but HCCL cannot read them.",
         "give the file to the program that it is for; build a rank table with hccl_tools/hccl_tools.py.",
     ),
     "bad-version": Entry(
         ERROR,
         "version is not 1.0, 1.1, 1.2 or 2.0, or the table has the list of another version.",
-        "HCCL chooses its parser by it (CfgGetClusterInfo in config.cc).",
-        "write the version that the rest of the table looks like.",
+        "HCCL chooses its parser by the version (CfgGetClusterInfo in config.cc).",
+        "write the version that matches the rest of the table.",
     ),
     "missing-field": Entry(
         ERROR,
-        "A field that the format needs is missing.",
+        "A field that the format requires is missing.",
         "HCCL's parsers and manual (EI0017); see the format's schema in schemas/.",
         "add the field.",
     ),
     "wrong-type": Entry(
         ERROR,
-        "A value is of the wrong type, such as a number where a text must be.",
-        "in 1.x every scalar is a text; HCCL says: json object property value of Name[device_id] is not string!",
+        "A value is of the wrong type, such as a number instead of a text.",
+        "in 1.x every scalar is a text; HCCL prints: json object property value of Name[device_id] is not string!",
         "put it in quotes; in 2.0 write numbers without quotes.",
     ),
     "bad-value": Entry(
         ERROR,
         "A value is of the right type but is not allowed: too long, too large, or not a number.",
-        'HCCL\'s parsers; where HCCL is lax ("3abc" is 3 for it) this check is stricter on purpose.',
+        'HCCL\'s parsers. HCCL accepts some wrong values ("3abc" as 3); this check refuses them on purpose.',
         "write what the message asks for.",
     ),
     "bad-path": Entry(
         WARNING,
-        'The path of the file has not exactly one ".json", at its end, or it has 4,096 bytes or more.',
-        "HCCL looks for the first .json of the real path and reads no table if it is not at the end.",
+        'The path of the file does not have exactly one ".json", at its end, or it has 4,096 bytes or more.',
+        "HCCL looks for the first .json in the real path. If it is not at the end, HCCL does not read the table.",
         "give the table such a name before the launch.",
     ),
     "host-server": Entry(
         ERROR,
-        "--against_host: no server of the table is this host.",
-        "HCCL finds its own entry by the rank, and then the devices' addresses do not fit.",
+        "--against_host: none of the table's servers is this host.",
+        "HCCL finds its own entry by the rank, and then the devices' addresses do not match.",
         "build this host's table with hccl_tools/hccl_tools.py, or run the check on the right host.",
     ),
     "host-address": Entry(
@@ -104,9 +104,9 @@ _ELSEWHERE = {
     ),
     "host-rank": Entry(
         ERROR,
-        "--against_host: RANK_ID, RANK_SIZE or DEVICE_ID of the environment does not fit the table.",
+        "--against_host: RANK_ID, RANK_SIZE or DEVICE_ID in the environment does not match the table.",
         "HCCL: ranktable config devId[1], but local devId[3].",
-        "set the variables to the values of the table; the launcher does.",
+        "set the variables to the values of the table; the launcher does this.",
     ),
 }
 

@@ -42,7 +42,7 @@ def test_what_there_is_to_type_is_read_from_the_folders():
 
 
 @pytest.mark.parametrize(("language", "row"), [
-    ("en", "| `run_gpu.sh` | Trains with ranks on the GPUs of this machine; Open MPI starts them. | Open MPI |"),
+    ("en", "| `run_gpu.sh` | Trains on the GPUs of this machine; Open MPI starts the ranks. | Open MPI |"),
     ("en", "| `run_cluster.sh` | Trains on the servers of a rank table: .* | the launcher itself or Open MPI |"),
     ("zh", "| `doctor.sh` | 打印一页本机情况，.*。 | 不启动 rank |"),
 ])  # fmt: skip

@@ -17,19 +17,19 @@ _EXIT = marked(
 )
 
 _FRONT = marked(
-    """Starts any number of ranks of any program, where this command finds itself, and supervises them.
+    """Starts any number of ranks of any program, in the environment where this command runs, and supervises them.
 
 Usage: mslaunch [options] PROGRAM [arguments]
        mslaunch [options] CONFIG [-- trainer arguments]
 
-PROGRAM is a Python file, -m and a module, a file with the run bit, or a program on PATH. All words after it are its
-own. CONFIG is a training config, *.yaml. These start the ranks:
+PROGRAM is a Python file, -m and a module, an executable file, or a program on PATH. All words after it are its
+arguments. CONFIG is a training config, *.yaml. What starts the ranks:
   this machine alone                        the launcher itself
   --hostfile, -H or --hosts                 Open MPI
   a rank table of several servers           the launcher itself: type the command on each of them
   an allocation of Slurm                    srun
   a pod of a job                            the launcher itself, in each pod
---engine chooses another way. A page for each: mslaunch help TOPIC.
+Use --engine to choose another way. Each has a page: mslaunch help TOPIC.
 
 Example:
   mslaunch -n 8 train.py --lr 0.1

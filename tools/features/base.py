@@ -52,28 +52,28 @@ class Feature:
     # ---- while an attempt runs ---------------------------------------------------------------------------------------
 
     def failed(self, member: Member, goes_on: bool) -> None:
-        """It was the first to fail, or with --keep_going one of them; the others still run."""
+        """The member failed first, or with --keep_going at any time; the others still run."""
 
     def hangs(self) -> None:
         """No rank has written for too long; all of them still run."""
 
     def handed(self) -> None:
-        """TaskD has the ranks: while it has them, their ends are its business."""
+        """TaskD has the ranks: while it has them, it decides what their ends mean."""
 
     def healed(self, member: Member) -> None:
-        """TaskD has the ranks: this one has failed, and may be started again; or it has begun once more."""
+        """TaskD has the ranks: this one has failed and may start again, or it has started again."""
 
     def ending(self, asks: bool) -> None:
-        """The members get SIGTERM next, for whatever reason; asks: as a request to save and to end."""
+        """The members get SIGTERM next, for any reason; asks: as a request to save and to end."""
 
     def stops(self) -> None:
-        """The members stop, whatever the reason; comes often until they have ended."""
+        """The members stop, for any reason; called often until they have ended."""
 
     def check(self) -> None:
         """Nothing has happened for a while."""
 
     def heard(self, event: Heard) -> None:
-        """A line from a process beside the launcher."""
+        """A line from a helper process of the launcher."""
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ _WITH_RANK_IP = (*WITH_DEVICES, "v1.1")
 def address_is_none(view: View) -> Findings:
     """device_ip is not an IPv4 or IPv6 address, or is 0.0.0.0.
 
-    Why: HCCL reads it with inet_pton, each address of a list with commas. Tables get placeholders here, and
-    the error messages of hccn_tool.
+    Why: HCCL reads it with inet_pton; in a list with commas, it reads each address. Some tables have placeholders here,
+    or error messages of hccn_tool.
     Remedy: write what `hccn_tool -i ID -ip -g` prints.
     """
     owners, texts, packed = view.addresses
@@ -69,7 +69,7 @@ def not_an_address(key: str, text: str) -> str:
 
 @rule("duplicate-address", _WITH_RANK_IP)
 def address_used_twice(view: View) -> Findings:
-    """Two devices have one device_ip.
+    """Two devices have the same device_ip.
 
     Why: HCCL: "The IP is used repeatedly."
     Remedy: give each device its own address (hccn_tool -ip -s), then build the table again.
@@ -82,7 +82,7 @@ def address_used_twice(view: View) -> Findings:
 
 @rule("mixed-family", WITH_DEVICES)
 def families_differ(view: View) -> Findings:
-    """In a table of several servers some device_ip are IPv4 and some IPv6.
+    """In a table with several servers, some device_ip are IPv4 and some are IPv6.
 
     Why: HCCL, EI0001: "rank[0] device ip family[2] is not same as others[10]".
     Remedy: use IPv4 everywhere, or IPv6 everywhere.
@@ -105,9 +105,9 @@ def families_differ(view: View) -> Findings:
 
 @rule("missing-field", LISTED)
 def address_missing_between_servers(view: View) -> Findings:
-    """device_ip is missing in a table of several servers (1.2: of several super pods).
+    """device_ip is missing in a table with several servers (1.2: with several super pods).
 
-    Why: HCCL's manual: device_ip may be left out on one server only (A2, A3), or in one super pod.
+    Why: HCCL's manual: you may omit device_ip only on a single server (A2, A3), or in a single super pod.
     Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
     pods = view.table.get("super_pod_list") if view.format == "v1.2" else None
@@ -124,10 +124,10 @@ def address_missing_between_servers(view: View) -> Findings:
 
 @rule("different-subnets", LISTED, WARNING)
 def subnets_differ(view: View) -> Findings:
-    """The same device of two servers has addresses that no usual netmask puts into one subnet.
+    """The same device on two servers has addresses that no usual netmask puts into one subnet.
 
-    Why: the devices reach each other by their own network. A 255.255.0.0 netmask (64 bits with
-    IPv6) is the widest that HCCL's manual shows. Without a gateway the link fails after 120 s.
+    Why: the devices reach each other over their own network. The widest netmask in HCCL's manual is 255.255.0.0 (64
+    bits with IPv6). Without a gateway, the link fails after 120 s.
     Remedy: check with `hccn_tool -i ID -ping -g address A`; set a gateway or another address.
     """
     owners, texts, packed = view.addresses

@@ -25,16 +25,16 @@ def cluster_has_unknown_server(view: View) -> Findings:
     """A cluster lists a server that is not in server_list.
 
     Why: MindSpore's manual: cluster_list groups the servers of server_list.
-    Remedy: write a server_id of server_list, or remove the entry.
+    Remedy: write a server_id from server_list, or remove the entry.
     """
     yield from server_groups.unknown_servers(view, "cluster_list")
 
 
 @rule("duplicate-cluster", _FORMAT)
 def cluster_listed_twice(view: View) -> Findings:
-    """Two clusters have one cluster_id.
+    """Two clusters have the same cluster_id.
 
-    Why: cluster_id names the cluster; two of one name are one cluster twice.
+    Why: cluster_id names the cluster; two entries with the same name are the same cluster twice.
     Remedy: list each cluster once, with all its servers.
     """
     yield from server_groups.listed_twice(view, "cluster_list", "cluster_id")

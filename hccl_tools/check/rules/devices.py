@@ -16,7 +16,7 @@ _LARGEST_PORT = 65535
 
 @rule("duplicate-device", WITH_DEVICES)
 def device_listed_twice(view: View) -> Findings:
-    """A server lists one device_id twice.
+    """A server lists the same device_id twice.
 
     Why: HCCL: "device id repeat for one server. Please check ranktable".
     Remedy: list each device of a server once.
@@ -88,9 +88,9 @@ def _ports(view: View) -> Iterator[tuple[str, str, int]]:
 
 @rule("port-clash", LISTED)
 def host_port_used_twice(view: View) -> Findings:
-    """Two devices of a server have one host_port.
+    """Two devices of a server have the same host_port.
 
-    Why: HCCL's manual: host_port is distinct within a server, since every rank listens on its own.
+    Why: HCCL's manual: host_port is distinct within a server, because every rank listens on its own port.
     Remedy: give each device of the server its own host_port.
     """
     ports = texts(view.devices, "host_port")

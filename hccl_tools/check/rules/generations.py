@@ -37,9 +37,9 @@ def version_2_on_a3(view: View) -> Findings:
 
 @rule("wrong-version", tuple(name for name in ALL if name != "v2.0"), generations=("950",))
 def version_1_on_950(view: View) -> Findings:
-    """A table of another version than 2.0 for 950.
+    """A table for 950 does not have version 2.0.
 
-    Why: 950's libhccl_v2 reads version 2.0 only; a 1.0 table ends in EI0014.
+    Why: 950's libhccl_v2 reads version 2.0 only; a 1.0 table causes EI0014.
     Remedy: write the table in version 2.0 (rank_list).
     """
     yield (*_version(view), tr('950 reads "2.0" only, with rank_list'))
@@ -64,10 +64,9 @@ def legacy_after_910a(view: View) -> Findings:
 
 @rule("device-group", _V1, generations=("910A",))
 def devices_not_linked(view: View) -> Findings:
-    """A server's devices are not 1, 2, 4 or 8, not linked, or above 7.
+    """A server's devices are not 1, 2, 4 or 8 linked devices from 0-7.
 
-    Why: HCCL's manual: devices 0-3 and 4-7 are two networks; the legal sets of four are in HCCL's
-    topoinfo_parse.cc.
+    Why: HCCL's manual: devices 0-3 and 4-7 are two networks; HCCL's topoinfo_parse.cc has the allowed sets of four.
     Remedy: use "[0,8)", "[0,4)", "[4,8)", a pair of one network, or one device.
     """
     for server in view.servers:
@@ -89,10 +88,10 @@ def servers_unlike_on_910a(view: View) -> Findings:
 
 @rule("device-count", ("v1.0", "cross_cluster"), generations=("910A",))
 def few_devices_on_910a(view: View) -> Findings:
-    """A table of several servers has one with fewer than 8 devices, on 910A.
+    """In a table with several servers, one has fewer than 8 devices, on 910A.
 
-    Why: MindSpore's manual for 910A: a job on several hosts has 8*N devices. HCCL alone takes 1, 2, 4 or 8 of each
-    server, so this rule leaves out the legacy formats, which MindSpore's tool does not write.
+    Why: MindSpore's manual for 910A: a job on several hosts has 8*N devices. HCCL alone accepts 1, 2, 4 or 8 per
+    server. This rule skips the legacy formats, because MindSpore's tool does not write them.
     Remedy: use all 8 devices of every server, or devices of one server only.
     """
     for server in view.servers if len(view.servers) > 1 else ():
@@ -107,7 +106,7 @@ def few_devices_on_910a(view: View) -> Findings:
 def servers_unlike(view: View) -> Findings:
     """Two servers have different numbers of devices, on A2 or A3.
 
-    Why: HCCL's manual recommends equal numbers; unequal ones run, with slower collectives.
+    Why: HCCL's manual recommends equal numbers; with different numbers, collectives are slower.
     Remedy: use the same number of devices on every server where you can.
     """
     yield from _unlike(view)
@@ -127,7 +126,7 @@ def _unlike(view: View) -> Findings:
 def address_missing_on_910a(view: View) -> Findings:
     """device_ip is missing on one server, on 910A.
 
-    Why: HCCL's manual: 910A needs it on one server too.
+    Why: HCCL's manual: 910A needs it on a single server, too.
     Remedy: add what `hccn_tool -i ID -ip -g` prints.
     """
     missing = list(without_address(view)) if len(view.servers) == 1 and view.format in LISTED else []
@@ -159,7 +158,7 @@ def device_id_not_there(view: View) -> Findings:
 
 @rule("device-group", LISTED, WARNING, generations=("A2",))
 def planes_differ_on_a2(view: View) -> Findings:
-    """A 16-device A2 server uses both halves (0-7 and 8-15), but not the same planes of each.
+    """A 16-device A2 server uses both halves (0-7 and 8-15), but not the same planes in each half.
 
     Why: HCCL's manual, A2 with 16 devices: over PCIe both halves need the same devices (0 and 8, 1 and 9).
     Remedy: use pairs such as 0 and 8, or devices of one half only.
@@ -174,9 +173,9 @@ def planes_differ_on_a2(view: View) -> Findings:
 
 @rule("vnic-address", ("v1.0", "cross_cluster"), WARNING, generations=("A3",))
 def virtual_address_on_a3(view: View) -> Findings:
-    """device_ip is that of an A3 device's virtual NIC: 192.SERVER.2 or 3.(199 - device).
+    """device_ip is the address of an A3 device's virtual NIC: 192.SERVER.2 or 3.(199 - device).
 
-    Why: the driver gives such addresses to virtual NICs; the table needs the network port's.
+    Why: the driver gives such addresses to virtual NICs; the table needs the address of the network port.
     Remedy: write what `hccn_tool -i ID -ip -g` prints.
     """
     yield from _virtual_addresses(view)
@@ -184,9 +183,9 @@ def virtual_address_on_a3(view: View) -> Findings:
 
 @rule("vnic-address", ("v1.2",), WARNING)
 def virtual_address_in_super_pod(view: View) -> Findings:
-    """device_ip is that of an A3 device's virtual NIC: 192.SERVER.2 or 3.(199 - device), in a 1.2 table.
+    """device_ip is the address of an A3 device's virtual NIC: 192.SERVER.2 or 3.(199 - device), in a 1.2 table.
 
-    Why: the driver gives such addresses to virtual NICs; the table needs the network port's.
+    Why: the driver gives such addresses to virtual NICs; the table needs the address of the network port.
     Remedy: write what `hccn_tool -i ID -ip -g` prints.
     """
     yield from _virtual_addresses(view)

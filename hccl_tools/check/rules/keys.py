@@ -45,9 +45,9 @@ _KNOWN = {
 
 @rule("misspelt-key", ALL, WARNING)
 def key_almost_known(view: View) -> Findings:
-    """A key that HCCL does not know is almost one that it reads, and that one is missing.
+    """An unknown key differs slightly from a key that HCCL reads, and that key is missing.
 
-    Why: HCCL ignores keys that it does not know, so a misspelt key has the same effect as a missing one.
+    Why: HCCL ignores unknown keys: a misspelt key has the same effect as a missing one.
     Remedy: write the key that you mean.
     """
     said = set()

@@ -35,9 +35,9 @@ def instance_count_wrong(view: View) -> Findings:
 
 @rule("count-mismatch", LEGACY)
 def device_count_wrong(view: View) -> Findings:
-    """device_count (lab: device_num) is not the number of devices of the group.
+    """device_count (lab: device_num) is not the number of devices in the group.
 
-    Why: HCCL's manual; lab: instance_count is device_num, since an instance has one device.
+    Why: HCCL's manual; lab: instance_count is device_num, because an instance has one device.
     Remedy: write the number of devices, in quotes.
     """
     key = "device_num" if view.format == "legacy_lab" else "device_count"
@@ -74,9 +74,9 @@ def devices_do_not_divide(view: View) -> Findings:
 
 @rule("server-num", ("legacy_lab",), WARNING)
 def server_num_wrong(view: View) -> Findings:
-    """server_num is not the number of different server_id.
+    """server_num is not the number of different values of server_id.
 
-    Why: HCCL divides device_num by it and would assign the ranks to other servers than listed.
+    Why: HCCL divides device_num by it, and would assign the ranks to the wrong servers.
     Remedy: write the number of servers, in quotes.
     """
     groups = listed(view.table, "group_list")
@@ -103,7 +103,7 @@ def device_id_not_on_910(view: View) -> Findings:
 
 @rule("duplicate-pod", ("legacy_cloud",))
 def pod_name_used_twice(view: View) -> Findings:
-    """Two instances have one pod_name.
+    """Two instances have the same pod_name.
 
     Why: HCCL's manual: pod_name is unique.
     Remedy: list each pod once, with all its devices.

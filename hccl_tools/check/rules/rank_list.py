@@ -51,7 +51,7 @@ def rank_count_wrong(view: View) -> Findings:
 
 @rule("duplicate-rank", _FORMAT)
 def rank_given_twice(view: View) -> Findings:
-    """Two entries of rank_list have one rank_id.
+    """Two entries in rank_list have the same rank_id.
 
     Why: HCCL's parser of 2.0: rank_id is unique.
     Remedy: number the ranks 0, 1, 2 ... each once.
@@ -63,7 +63,7 @@ def rank_given_twice(view: View) -> Findings:
 
 @rule("rank-gap", _FORMAT)
 def rank_left_out(view: View) -> Findings:
-    """A rank id of 0 to N-1 is missing in rank_list and a larger one is there.
+    """A rank id from 0 to N-1 is missing in rank_list, and a larger one exists.
 
     Why: HCCL's parser of 2.0: rank_id runs from 0 to rank_count - 1.
     Remedy: number the ranks without a gap.
@@ -73,9 +73,9 @@ def rank_left_out(view: View) -> Findings:
 
 @rule("wrong-type", _FORMAT)
 def number_has_fraction(view: View) -> Findings:
-    """A whole number is written with a fraction or an exponent, as in 2.0 or 1e2.
+    """A whole number has a fraction or an exponent, such as 2.0 or 1e2.
 
-    Why: HCCL reads integers; 2.0 is one for JSON Schema, but not for HCCL.
+    Why: HCCL reads integers; JSON Schema accepts 2.0 as an integer, but HCCL does not.
     Remedy: write it without fraction and exponent.
     """
     for place, entry in [("", view.table), *_ranks(view), *_levels(view)]:
@@ -90,7 +90,7 @@ def number_has_fraction(view: View) -> Findings:
 
 @rule("missing-field", _FORMAT)
 def spare_replaces_nothing(view: View) -> Findings:
-    """local_id is 64, a spare device, and replaced_local_id is missing.
+    """local_id is 64 (a spare device), and replaced_local_id is missing.
 
     Why: HCCL's manual for 950: a spare names the device that it replaces.
     Remedy: add replaced_local_id, 0 to 63.
@@ -102,10 +102,10 @@ def spare_replaces_nothing(view: View) -> Findings:
 
 @rule("level-order", _FORMAT)
 def layers_out_of_order(view: View) -> Findings:
-    """net_layer does not grow from one level of a rank to the next.
+    """net_layer does not increase from one level of a rank to the next.
 
     Why: HCCL's parser of 2.0: strictly increasing.
-    Remedy: sort level_list by net_layer, each once.
+    Remedy: sort level_list by net_layer, with each value once.
     """
     for place, rank in _ranks(view):
         before: int | None = None
@@ -126,10 +126,10 @@ _WHAT = {"EID": tr("32 hexadecimal digits"), "IPV4": "an IPv4 address", "IPV6": 
 
 @rule("bad-address", _FORMAT)
 def addr_does_not_fit_its_type(view: View) -> Findings:
-    """addr is not what addr_type says: 32 hexadecimal digits (EID), an IPv4 or an IPv6 address.
+    """addr does not match addr_type: 32 hexadecimal digits (EID), an IPv4 or an IPv6 address.
 
     Why: HCCL's parser of 2.0.
-    Remedy: write such an address, or another addr_type.
+    Remedy: write an address of this type, or change addr_type.
     """
     for level_place, level in _levels(view):
         for place, entry in listed(level, "rank_addr_list", level_place):
@@ -147,10 +147,10 @@ def _fits(kind: str, addr: str) -> bool:
 
 @rule("shared-address", _FORMAT, WARNING)
 def addr_of_two_ranks(view: View) -> Findings:
-    """Two ranks have one address in the same layer.
+    """Two ranks have the same address in one layer.
 
-    Why: HCCL's parser accepts it, but two ranks that share a port share its bandwidth, and a copied
-    entry looks the same. A spare (local_id 64) has the addresses of the device that it replaces.
+    Why: HCCL's parser accepts it, but two ranks that share a port share its bandwidth, and a copied entry looks the
+    same. A spare (local_id 64) has the addresses of the device that it replaces.
     Remedy: check the addresses of both ranks.
     """
     first: dict[tuple[int, str], str] = {}

@@ -16,9 +16,9 @@ _RANKED = (*LISTED, "legacy_lab", "v1.1")
 
 @rule("duplicate-rank", _RANKED)
 def rank_given_twice(view: View) -> Findings:
-    """Two devices have one rank_id.
+    """Two devices have the same rank_id.
 
-    Why: HCCL: every rank id of 0 to N-1 occurs once.
+    Why: HCCL: every rank id from 0 to N-1 occurs once.
     Remedy: number the ranks 0, 1, 2 ... each once.
     """
     yield from repeated(view.ranks, view.rank_place, "rank_id", counts=is_number)
@@ -26,7 +26,7 @@ def rank_given_twice(view: View) -> Findings:
 
 @rule("rank-gap", _RANKED)
 def rank_left_out(view: View) -> Findings:
-    """A rank id of 0 to N-1 is missing and a larger one is there.
+    """A rank id from 0 to N-1 is missing, and a larger one exists.
 
     Why: HCCL: rank ids are 0 to N-1 without a gap.
     Remedy: number the ranks without a gap.
@@ -74,8 +74,7 @@ def ranks_interleave(view: View) -> Findings:
 def no_rank_anywhere(view: View) -> Findings:
     """No device has a rank_id.
 
-    Why: llm-datadist's local tables (comm_res) have the shape of 1.0 and 1.2 without rank_id;
-    HCCL cannot read them.
+    Why: llm-datadist's local tables (comm_res) look like 1.0 and 1.2 without rank_id; HCCL cannot read them.
     Remedy: give the file to llm-datadist, or build a table with hccl_tools/hccl_tools.py.
     """
     if view.devices and not any("rank_id" in device for device in view.devices):

@@ -16,7 +16,7 @@ _OTHER_ADDRESSES = ("container_ip", "server_ip", "pod_ip")  # of a server; HCCL 
 
 @rule("duplicate-server", (*LISTED, "legacy_cloud", "v1.1"))
 def server_listed_twice(view: View) -> Findings:
-    """Two entries have one server_id (in 1.1, one node_addr).
+    """Two entries have the same server_id (in 1.1, the same node_addr).
 
     Why: HCCL counts them as two servers; a table merged with itself has such entries.
     Remedy: list each server once, with all its devices.
@@ -33,8 +33,8 @@ def _is_name(name: object) -> bool:
 def server_id_is_placeholder(view: View) -> Findings:
     """server_id is a placeholder such as 10.*.*.* or xx.xx.xx.xx.
 
-    Why: tutorials print such tables and users copy them. HCCL accepts any text, and MindSpore finds no
-    host of that name.
+    Why: tutorials print such tables and users copy them. HCCL accepts any text, and MindSpore finds no host with that
+    name.
     Remedy: write the host's IP address.
     """
     for server in view.servers:
@@ -46,8 +46,8 @@ def server_id_is_placeholder(view: View) -> Findings:
 def host_ip_is_no_address(view: View) -> Findings:
     """host_ip is not an IPv4 or IPv6 address.
 
-    Why: HCCL's manual for A3: the host's address, used when an operator is retried.
-    Remedy: write the host's IP address, or leave host_ip out.
+    Why: HCCL's manual for A3: HCCL uses the host's address when it retries an operator.
+    Remedy: write the host's IP address, or remove host_ip.
     """
     for server in view.servers:
         host_ip = server.entry.get("host_ip")
@@ -62,8 +62,8 @@ def host_ip_is_no_address(view: View) -> Findings:
 def other_address_is_placeholder(view: View) -> Findings:
     """container_ip, server_ip or pod_ip is a placeholder.
 
-    Why: HCCL does not read them, but a table with placeholders was never filled in.
-    Remedy: write the address, or leave the key out.
+    Why: HCCL does not read these keys, but a table with placeholders was never completed.
+    Remedy: write the address, or remove the key.
     """
     for server in view.servers:
         for key in _OTHER_ADDRESSES:
@@ -74,10 +74,10 @@ def other_address_is_placeholder(view: View) -> Findings:
 
 @rule("doubtful-server", WITH_DEVICES, WARNING)
 def address_is_mistyped(view: View) -> Findings:
-    """server_id (server_ip, container_ip, pod_ip) is nearly an IP address, or has a blank at an end.
+    """server_id (server_ip, container_ip, pod_ip) looks like a mistyped IP address, or has leading or trailing blanks.
 
-    Why: HCCL takes any text, so the mistake shows at the launch, on one of the hosts. MindSpore's manual
-    has the host's IP address here. 10.9.0.256, 10.9.0, 10,9,0,1 and 10.9.0.1/24 are none.
+    Why: HCCL accepts any text, and the mistake appears only at the launch, on one of the hosts. MindSpore's manual has
+    the host's IP address here. 10.9.0.256, 10.9.0, 10,9,0,1 and 10.9.0.1/24 are not IP addresses.
     Remedy: write the host's IP address.
     """
     for server in view.servers:
@@ -106,7 +106,7 @@ def _doubt(key: str, value: str) -> tuple[str] | tuple[str, str] | None:
 
 @rule("loopback-server", WITH_DEVICES, WARNING)
 def server_id_cannot_be_reached(view: View) -> Findings:
-    """server_id is 0.0.0.0 or 127.x in a table of several servers.
+    """server_id is 0.0.0.0 or 127.x in a table with several servers.
 
     Why: other hosts cannot reach such an address, and it is the same on every host.
     Remedy: write the address by which the other servers reach it.
@@ -122,7 +122,7 @@ def server_id_cannot_be_reached(view: View) -> Findings:
 
 @rule("server-order", LISTED, WARNING, strict=("910A",))
 def servers_out_of_order(view: View) -> Findings:
-    """By rank, the servers are not in the dictionary order of server_id.
+    """Sorted by rank, the servers are not in the dictionary order of server_id.
 
     Why: MindSpore's manual for 910A requires it ("10.19.1.142" is before "10.19.1.79"); HCCL does not check.
     Remedy: number the ranks in dictionary order of server_id, as merge_hccl.py does.

@@ -27,9 +27,9 @@ def _pod_of(view: View) -> dict[str | None, int]:
 
 @rule("missing-field", _FORMAT)
 def pods_without_device_ids(view: View) -> Findings:
-    """The table has super_pod_list and a device has no super_device_id, or the other way round.
+    """The table has super_pod_list but a device has no super_device_id, or the reverse.
 
-    Why: HCCL's manual for A3: both may be left out, but only together.
+    Why: HCCL's manual for A3: you may omit both, but only together.
     Remedy: add what `npu-smi info -t spod-info -i NPU -c CHIP` prints as SDID, or super_pod_list.
     """
     without = [device for device, entry in enumerate(view.devices) if "super_device_id" not in entry]
@@ -44,7 +44,7 @@ def pods_without_device_ids(view: View) -> Findings:
 
 @rule("duplicate-super-device", _FORMAT)
 def super_device_listed_twice(view: View) -> Findings:
-    """Two devices of one super pod have one super_device_id.
+    """Two devices in one super pod have the same super_device_id.
 
     Why: HCCL, EI0014: "devices have same superDeviceId in superPod"; devices of different pods may share one.
     Remedy: write the SDID that `npu-smi info -t spod-info` prints for each device.
@@ -80,7 +80,7 @@ def super_device_id_too_large(view: View) -> Findings:
 
 @rule("duplicate-super-pod", _FORMAT)
 def super_pod_listed_twice(view: View) -> Findings:
-    """Two super pods have one super_pod_id.
+    """Two super pods have the same super_pod_id.
 
     Why: HCCL's manual for A3: super_pod_id is unique.
     Remedy: list each super pod once, with all its servers.
@@ -93,7 +93,7 @@ def pod_has_unknown_server(view: View) -> Findings:
     """A super pod lists a server that is not in server_list.
 
     Why: HCCL's manual for A3: super_pod_list groups the servers of server_list.
-    Remedy: write a server_id of server_list, or remove the entry.
+    Remedy: write a server_id from server_list, or remove the entry.
     """
     yield from server_groups.unknown_servers(view, "super_pod_list")
 
@@ -134,8 +134,8 @@ def pods_interleave(view: View) -> Findings:
 def backup_address_is_none(view: View) -> Findings:
     """backup_device_ip is not an IPv4 or IPv6 address.
 
-    Why: HCCL reads it as it reads device_ip.
-    Remedy: write the device_ip of the other die of the same NPU, or leave it out.
+    Why: HCCL reads it like device_ip.
+    Remedy: write the device_ip of the other die of the same NPU, or remove the key.
     """
     for device, entry in enumerate(view.devices):
         address = text(entry, "backup_device_ip")
@@ -147,7 +147,7 @@ def backup_address_is_none(view: View) -> Findings:
 def backup_is_not_the_other_die(view: View) -> Findings:
     """backup_device_ip is not the device_ip of the other die of the same NPU.
 
-    Why: HCCL's manual for A3: devices 0 and 1 back each other up, 2 and 3, and so on.
+    Why: HCCL's manual for A3: devices 0 and 1 back each other up, as do 2 and 3, and so on.
     Remedy: write the device_ip of the other die.
     """
     for device, other in _dies(view):
@@ -163,7 +163,7 @@ def backup_is_not_the_other_die(view: View) -> Findings:
 
 @rule("port-clash", _FORMAT)
 def backup_port_is_taken(view: View) -> Findings:
-    """backup_device_port is the device_port that the other die uses on the same address.
+    """backup_device_port is the same as the other die's device_port on the same address.
 
     Why: HCCL's manual for A3: a network port's main and backup port differ.
     Remedy: use another port.

@@ -34,7 +34,7 @@ def super_pods_in_version_1_0(view: View) -> Findings:
     """A table of version 1.0 has super_pod_list.
 
     Why: HCCL reads super pods in version 1.2 only (GetSuperPodList); in 1.0 only the network joins the servers.
-    Remedy: write "1.2" if the servers are of A3 super pods, else remove super_pod_list.
+    Remedy: write "1.2" if the servers are in A3 super pods, else remove super_pod_list.
     """
     if "super_pod_list" in view.table:
         yield "/version", tr("version is 1.0, in which HCCL does not read super_pod_list")
@@ -42,10 +42,11 @@ def super_pods_in_version_1_0(view: View) -> Findings:
 
 @rule("unprintable-text", ALL)
 def text_does_not_print(view: View) -> Findings:
-    """A text has a character that does not print: a control character, an end of a line, a turned direction.
+    """A text has an unprintable character: a control character, a line break, or a change of the text direction.
 
-    Why: such a text is not what it seems. It can command the terminal that shows it, and for HCCL it ends at NUL.
-    Remedy: write characters that print, and no escapes such as \\u0000.
+    Why: such a text looks different from its content, and can control the terminal that shows it. HCCL reads it only up
+    to NUL.
+    Remedy: write printable characters, without escapes such as \\u0000.
     """
     if not _all_print(view.table):
         for place, text in _texts(view.table):
