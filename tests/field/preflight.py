@@ -39,8 +39,8 @@ def main(words: list[str]) -> int:
 
 def _played() -> str:
     """What bats says of one round."""
-    environ = {"PREFLIGHT_HOSTS": "16", **os.environ}
-    return subprocess.run(["bats", "--tap", str(FAULTS)], env=environ, capture_output=True, text=True, check=False).stdout
+    env = {"PREFLIGHT_HOSTS": "16", **os.environ}
+    return subprocess.run(["bats", "--tap", str(FAULTS)], env=env, capture_output=True, text=True, check=False).stdout
 
 
 def _told(rounds: int, good: Counter[str], bad: Counter[str], skipped: Counter[str]) -> int:
