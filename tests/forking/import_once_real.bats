@@ -70,8 +70,10 @@ same() {
   cp "$FIXTURES/trainers/tutorial_net.py" package/net.py
   printf '%s\n' 'import sys' 'from . import net' 'from .rows import main' 'for way in sys.argv[1:]:' '    main(way, 2)' >package/__main__.py
   LAST=(-m package processes thread sink pynative)
-  same 72 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}" # of each rank 15 losses and the weights; 4 times 4 losses and a digest
-  [[ $(grep -cFx 'the weights of 2 ranks are [1.0, 2.0]' once.txt) -eq 2 ]] || fail "$(<once.txt)" # only others' data show them
+  # of each rank 15 losses and the weights, then 4 times 4 losses and a digest
+  same 72 0 bash "$SCRIPTS/launch.sh" "${TWO[@]}"
+  # each rank gets the weights that only others' data show
+  [[ $(grep -cFx 'the weights of 2 ranks are [1.0, 2.0]' once.txt) -eq 2 ]] || fail "$(<once.txt)"
 }
 
 @test "real MindSpore: ResNet-50 has the same losses and weights, with random crops" {
