@@ -32,6 +32,7 @@ trains() {
 
 @test "MNIST by mpirun, as its tutorial types it: DATA_PATH is the folder of the two files to train on" {
   need mpirun
+  import_once
   digits_in digits
   mkdir MNIST_Data
   ln -s ../digits/train MNIST_Data/train
