@@ -1,4 +1,4 @@
-"""What the plogs of a job that hangs say, as far as they are read in time; launches are in watch_plogs.bats."""
+"""What the plogs of a job that hangs say, as far as they are read in time; launches are in plog_watch.bats."""
 
 import json
 import os

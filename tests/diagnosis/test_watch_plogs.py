@@ -1,4 +1,4 @@
-"""Reads plogs that grow, and prints a line for a fault in them; launches are in watch_plogs.bats."""
+"""Reads plogs that grow, and prints a line for a fault in them; launches are in plog_watch.bats."""
 
 import os
 import subprocess

@@ -50,7 +50,7 @@ class Jobs:
         return self.configs[config]
 
     def add(self, name, count, config, batch, into=None, variables=None, **more):
-        """A job of `count` ranks, one epoch if nothing else is said; it saves in the folder `into`, or `name`."""
+        """A job of `count` ranks, of one epoch by default; it saves in the folder `into`, or `name`."""
         if "scheduler" not in more:
             more.setdefault("scheduler__num_epochs", 1)
         words = ranks.settings(self.data, self.folder / (into or name), train__loader__batch_size=batch, **more)
