@@ -1,6 +1,10 @@
 """Seven real jobs of MindSpore's msrun on the CPU, and what the diagnosis says of each."""
 
+import json
 import os
+import pathlib
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +16,7 @@ from needs import needs_packages
 from tools.diagnosis import answer_of_logs, job_logs, words
 
 pytestmark = [needs_packages("mindspore"), pytest.mark.thorough, pytest.mark.trains]
-MSRUN = "import sys; from mindspore.parallel.cluster.run import main; sys.exit(main())"
+MSRUN = pathlib.Path(__file__).parents[1] / "fixtures" / "forking_msrun.py"
 TRAINER = """
 import os, signal, time
 import mindspore as ms
@@ -28,7 +32,7 @@ if job == "killed" and rank == 1:
 if job != "healthy":
     time.sleep(60)
 """
-_MOST = 150  # seconds; a job takes 15
+_MOST = 300  # seconds for a job
 # What a rank that fails must not be mistaken for: lines that healthy jobs have, too.
 HEALTHY = {"too-many-processes", "too-many-open-files"}
 
@@ -39,22 +43,35 @@ def free_port():
         return one.getsockname()[1]
 
 
-def ran(folder, job, *options, port=None, workers=2):
-    """Runs the job; returns its folder of logs and the exit code of msrun."""
-    folder.mkdir()
-    (folder / "train.py").write_text(TRAINER, encoding="utf-8")
-    port = port or free_port()
+@pytest.fixture(scope="module")
+def msrun():
+    """The process that does the jobs."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("MS_", "RANK", "DEVICE"))}
     # a node counts as lost after 5 s in place of 30; warnings, as MindSpore prints by itself, are in the logs
-    environ = {**kept, "JOB": job, "MS_NODE_TIMEOUT": "5", "GLOG_v": "2"}
-    command = [sys.executable, "-c", MSRUN, "--worker_num", str(workers), "--local_worker_num", "2"]
-    command += ["--master_port", str(port), "--log_dir", "logs", "--join", "True", *options, "train.py"]
-    (folder / "logs").mkdir()
-    with open(folder / "logs" / "msrun.log", "wb") as log:
-        ended = subprocess.run(
-            command, cwd=folder, env=environ, stdout=log, stderr=subprocess.STDOUT, timeout=_MOST, check=False
-        )
-    return folder / "logs", ended.returncode
+    environ = {**kept, "MS_NODE_TIMEOUT": "5", "GLOG_v": "2"}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, MSRUN], env=environ, start_new_session=True, **pipes) as process:
+        yield process
+        process.stdin.close()
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def ran(msrun, tmp_path):
+    """ran(job, options of msrun): does the job; returns its folder of logs and the exit code of msrun."""
+
+    def run(job, *options, port=None, workers=2):
+        (tmp_path / "train.py").write_text(TRAINER, encoding="utf-8")
+        (tmp_path / "logs").mkdir()
+        words = ["--worker_num", str(workers), "--local_worker_num", "2", "--master_port", str(port or free_port())]
+        words += ["--log_dir", "logs", "--join", "True", *options, "train.py"]
+        wanted = {"folder": str(tmp_path), "words": words, "variables": {"JOB": job}}
+        msrun.stdin.write(json.dumps(wanted) + "\n")
+        msrun.stdin.flush()
+        assert select.select([msrun.stdout], [], [], _MOST)[0], "the job hangs"
+        return tmp_path / "logs", int(msrun.stdout.readline())
+
+    return run
 
 
 def said(folder):
@@ -67,15 +84,15 @@ def said(folder):
     return ranks, verdict.certainty if verdict else None, codes, "\n".join(lines)
 
 
-def test_a_healthy_job(tmp_path):
-    folder, status = ran(tmp_path / "job", "healthy")
+def test_a_healthy_job(ran):
+    folder, status = ran("healthy")
     assert status == 0
     assert said(folder)[:3] == ([], None, [])
 
 
 @pytest.mark.parametrize("rank", [0, 1])
-def test_a_rank_that_raises(rank, tmp_path):
-    folder, status = ran(tmp_path / "job", f"raises {rank}")
+def test_a_rank_that_raises(rank, ran):
+    folder, status = ran(f"raises {rank}")
     assert status != 0
     ranks, certainty, codes, text = said(folder)
     assert (ranks, certainty) == ([rank], "sure"), text
@@ -83,8 +100,8 @@ def test_a_rank_that_raises(rank, tmp_path):
     assert not HEALTHY & set(codes)
 
 
-def test_a_rank_that_is_killed(tmp_path):
-    folder, status = ran(tmp_path / "job", "killed")
+def test_a_rank_that_is_killed(ran):
+    folder, status = ran("killed")
     assert status != 0
     ranks, certainty, codes, text = said(folder)
     assert (ranks, certainty) == ([1], "sure"), text
@@ -94,27 +111,27 @@ def test_a_rank_that_is_killed(tmp_path):
     assert ranks == [1] and certainty in ("sure", "likely"), text
 
 
-def test_a_rank_that_never_comes(tmp_path):
-    folder, status = ran(tmp_path / "job", "missing", "--node_rank", "0", "--cluster_time_out", "20", workers=3)
+def test_a_rank_that_never_comes(ran):
+    folder, status = ran("missing", "--node_rank", "0", "--cluster_time_out", "20", workers=3)
     assert status != 0
     ranks, _, codes, text = said(folder)
     assert ranks == [2], text
     assert not HEALTHY & set(codes)
 
 
-def test_a_port_that_is_taken(tmp_path):
+def test_a_port_that_is_taken(ran):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        folder, status = ran(tmp_path / "job", "taken", "--cluster_time_out", "8", port=other.getsockname()[1])
+        folder, status = ran("taken", "--cluster_time_out", "8", port=other.getsockname()[1])
     assert status != 0
     _, certainty, codes, text = said(folder)
     assert codes[0] == "port-in-use", text
     assert certainty != "sure"
 
 
-def test_a_name_that_does_not_resolve(tmp_path):
-    folder, status = ran(tmp_path / "job", "no name", "--master_addr", "no-such-host.invalid")
+def test_a_name_that_does_not_resolve(ran):
+    folder, status = ran("no name", "--master_addr", "no-such-host.invalid")
     assert status != 0
     ranks, _, codes, text = said(folder)
     assert ranks == [] and codes[0] == "master-address", text

@@ -1,5 +1,6 @@
 """The package, built and installed as a user gets it: for the tests of tests/package and for `make release`."""
 
+import fcntl
 import functools
 import glob
 import os
@@ -33,29 +34,34 @@ def checked(*words, **options):
     return ended.stdout
 
 
-def pip(*words, python=sys.executable):
-    """pip, with its own settings of this machine."""
-    return (python, "-m", "pip", "--disable-pip-version-check", *words)
+def pip(*words):
+    """This environment's pip, with its own settings of this machine."""
+    return (sys.executable, "-m", "pip", "--disable-pip-version-check", *words)
 
 
-@functools.cache
-def need_index():
-    """Skips the test where pip cannot get what builds the package; a build that fails afterwards is a failure."""
+def _has_index():
+    """Whether pip can get what builds the package."""
     with tempfile.TemporaryDirectory() as folder:
-        ended = run(*pip("download", "-q", "--no-deps", "--dest", folder, "hatchling"))
-    return "" if ended.returncode == 0 else "pip reaches no package index, for hatchling"
+        return run(*pip("download", "-q", "--no-deps", "--dest", folder, "hatchling")).returncode == 0
 
 
-def skip_without_index():
-    """Skips the test where pip reaches no package index."""
-    if need_index():
-        pytest.skip(need_index())
+def build_wheel(tmp_path_factory):
+    """The wheel of this checkout, built once for all workers of a session; skips the test where pip has no index.
 
-
-def build_wheel(folder):
-    """The wheel of this checkout, in the folder."""
-    checked(*pip("wheel", "-q", "--no-deps", "--wheel-dir", folder, ROOT), cwd=folder)
-    (wheel,) = Path(folder).glob("*.whl")
+    A build that fails where pip has an index is a failure.
+    """
+    ours = tmp_path_factory.getbasetemp()
+    folder = (ours.parent if "PYTEST_XDIST_WORKER" in os.environ else ours) / "wheel_of_the_package"
+    folder.mkdir(exist_ok=True)
+    with open(folder / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (found := [*folder.glob("*.whl")]):
+            ended = run(*pip("wheel", "-q", "--no-deps", "--wheel-dir", folder, ROOT), cwd=folder)
+            if ended.returncode and not _has_index():
+                pytest.skip("pip reaches no package index, for hatchling")
+            assert ended.returncode == 0, ended.stderr[-4000:]
+            found = [*folder.glob("*.whl")]
+    (wheel,) = found
     return wheel
 
 
@@ -80,14 +86,14 @@ def python(version):
 class Installed:
     """A virtual environment with the wheel, which nobody may write to, and the folders of the one who uses it."""
 
-    def __init__(self, folder, version, path=""):
+    def __init__(self, folder, version):
         self.folder = Path(folder)
         self.bin = self.folder / "venv" / "bin"
-        checked(path or python(version), "-m", "venv", self.folder / "venv")
+        checked(python(version), "-m", "venv", "--without-pip", self.folder / "venv")
 
     def install(self, wheel):
         """Installs the wheel with what it needs."""
-        checked(*pip("install", "-q", wheel, python=self.bin / "python"))
+        checked(*pip("--python", self.bin / "python", "install", "-q", wheel))
 
     def close(self):
         """Takes every permission to write away."""
@@ -101,6 +107,11 @@ class Installed:
                 facts = os.lstat(path)
                 found[path] = (facts.st_mtime_ns, facts.st_size)
         return found
+
+    def changed(self):
+        """The paths of files that came, went, or are not as they were `before`."""
+        files = self.files()
+        return {path for path in {*files, *self.before} if files.get(path) != self.before.get(path)}
 
     def as_another(self):
         """The words that make a command one of another user; skips the test where nothing can."""

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import sys
 
 import installing
 import pytest
@@ -26,14 +25,42 @@ DECOYS = ("tools/__init__.py", "hccl_tools/__init__.py", "signal.py", "json.py",
 SCRIPTS = sorted(path.stem for path in (ROOT / "scripts").glob("*.sh") if f"scripts/{path.name}" not in typed.WORDS)
 TOOLS = sorted({name for file, name in typed.WORDS.items() if name and (ROOT / file).exists()})
 NEED_NUMPY = {name for name in TOOLS if name.startswith("prepare ")}
+HAVE_HELP = sorted({*TOOLS, *SCRIPTS} - NEED_NUMPY)
 MODULE = ("-m", "mindspore_launch")
+# What commands print with --help, {command: [exit code, text]}: a fork each, that has what all of them import.
+HELPS = """
+import importlib, json, os, sys, tempfile
+sys.path[0] = os.path.dirname(sys.argv[1])
+import mindspore_launch.__main__ as front
+for module in ("argparse", "gettext", "rich.console", "shutil", "subprocess", "yaml"):
+    importlib.import_module(module)
+told = {}
+for name in sys.argv[2:]:
+    with tempfile.TemporaryFile() as file:
+        child = os.fork()
+        if child == 0:
+            os.dup2(file.fileno(), 1)
+            os.dup2(1, 2)
+            sys.argv = [sys.argv[1], *name.split(), "--help"]
+            code = 1
+            try:
+                code = front.main()
+            except SystemExit as ended:
+                code = ended.code or 0
+            finally:
+                sys.stdout.flush()
+                os._exit(code)
+        status = os.waitpid(child, 0)[1]
+        file.seek(0)
+        told[name] = [os.waitstatus_to_exitcode(status), file.read().decode()]
+print(json.dumps(told))
+"""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """The wheel of this checkout."""
-    installing.skip_without_index()
-    return installing.build_wheel(tmp_path_factory.mktemp("wheel"))
+    return installing.build_wheel(tmp_path_factory)
 
 
 class User:
@@ -63,23 +90,28 @@ class User:
 
 
 @pytest.fixture(scope="module", params=installing.versions())
-def installed(request, wheel):
-    """The installation of one Python.  At the end of its tests it is as it was."""
+def owned(request, wheel):
+    """The installation of one Python, to which its owner may write.  At the end of all tests it is as it was."""
     if not installing.python(request.param):
         pytest.skip(f"needs Python {request.param} with its modules venv and ensurepip")
     folder = installing.open_folder()
     try:
         found = installing.Installed(folder, request.param)
         found.install(wheel)
-        before = found.files()
-        found.close()
-        found.another = found.as_another()
+        found.before = found.files()
         yield found
-        after = found.files()
-        assert {path: facts for path, facts in after.items() if before.get(path) != facts} == {}
-        assert after.keys() == before.keys()
+        assert found.changed() == set()
     finally:
         installing.remove(folder)
+
+
+@pytest.fixture(scope="module")
+def installed(owned):
+    """The same when nobody may write to it any more."""
+    owned.before = owned.files()
+    owned.close()
+    owned.another = owned.as_another()
+    return owned
 
 
 @pytest.fixture
@@ -95,6 +127,17 @@ def user(installed, request):
 def reader(installed):
     """The same for those who only read."""
     return User(installed, installed.another, installed.job_folder("reader"))
+
+
+def test_its_owner_does_not_write_into_it_either(owned):
+    """With the permission to write, too, it stays as it was: no bytecode, no log, no lock.  This test comes first."""
+    owner = User(owned, [], owned.folder / "home")
+    owner.writes("trainer.py", TRAINER)
+    owner.variables = {"STUB_FAILS": "0"}
+    owner.types("mslaunch", "-n", "2", "trainer.py", status=1)
+    for words in (("diagnose", "logs/latest"), ("runs",), ("report", "logs/latest"), ("table", "check", "--help")):
+        owner.types("mslaunch", *words)
+    assert owned.changed() == set()
 
 
 def test_the_other_user_may_not_write_into_it(user):
@@ -180,9 +223,16 @@ def test_rank_tables(user):
     assert "hccl_tools/" not in told and ".py" not in told
 
 
-@pytest.mark.parametrize("name", sorted({*TOOLS, *SCRIPTS} - NEED_NUMPY))
-def test_every_command_has_its_help(reader, name):
-    told = reader.types("mslaunch", *name.split(), "--help")
+@pytest.fixture(scope="module")
+def helps(reader):
+    """{command: [exit code, what it prints with --help]}"""
+    return json.loads(reader.types("python", "-c", HELPS, reader.installed.bin / "mslaunch", *HAVE_HELP))
+
+
+@pytest.mark.parametrize("name", HAVE_HELP)
+def test_every_command_has_its_help(helps, name):
+    status, told = helps[name]
+    assert status == 0 and not re.search('File ".*/mindspore_launch/', told), told
     assert re.search(rf"(?im)^(?:usage:|  ).* ?mslaunch {name}\b", told), told
     others = "\n".join(line for line in told.splitlines() if "sbatch" not in line)  # which takes a file of a shell
     assert not re.search(r"bash (?:\S*/)?scripts/|python (?:\S*/)?(?:tools|hccl_tools)/", others), told
@@ -217,21 +267,3 @@ def test_modules_of_the_user_with_our_names_are_not_ours(user):
         assert "2 ranks; this is what it would start" in told
     user.variables = {}
     assert "trained" in user.types("mslaunch", "-n", "2", "trainer.py", where="job")
-
-
-def test_its_owner_does_not_write_into_it_either(wheel):
-    """With the permission to write, too, it stays as it was: no bytecode, no log, no lock."""
-    folder = installing.open_folder()
-    try:
-        found = installing.Installed(folder, "", sys.executable)
-        found.install(wheel)
-        before = found.files()
-        owner = User(found, [], folder / "home")
-        owner.writes("trainer.py", TRAINER)
-        owner.variables = {"STUB_FAILS": "0"}
-        owner.types("mslaunch", "-n", "2", "trainer.py", status=1)
-        for words in (("diagnose", "logs/latest"), ("runs",), ("report", "logs/latest"), ("table", "check", "--help")):
-            owner.types("mslaunch", *words)
-        assert {path for path, facts in found.files().items() if before.get(path) != facts} == set()
-    finally:
-        installing.remove(folder)

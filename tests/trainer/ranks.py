@@ -1,12 +1,14 @@
 """Real ranks for tests: jobs of MindSpore processes, started by the project's own scripts.
 
-A job takes 8 to 20 s, most of it for starting up.  Each runs in a folder of its own, on a small part of
-scikit-learn's digits, and gives the weights that every rank saved last.
+Most of a job's time goes into starting up, so jobs that need no process of their own are done in turn by the same
+ranks.  Each saves in a folder of its own, learns a small part of scikit-learn's digits, and gives the weights that
+every rank saved last.
 """
 
 import contextlib
 import functools
 import glob
+import json
 import os
 import pathlib
 import re
@@ -19,7 +21,7 @@ import pytest
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 CONFIGS = PROJECT / "configs"
-
+IN_TURN = PROJECT / "tests" / "fixtures" / "trains_in_turn.py"
 
 slow = pytest.mark.skipif(os.environ.get("SLOW_TESTS") != "1", reason="takes long; SLOW_TESTS=1 runs it")
 
@@ -75,7 +77,46 @@ def command(ranks, config, words, trainer=None, options=()):
     script = PROJECT / "scripts" / f"ascend{ranks}p.sh"
     trainer = ["--train_script", str(trainer)] if trainer else []
     words = words if "-o" in words else ["-o", *words]
-    return ["bash", str(script), "--device_target", "CPU", *trainer, *options, str(config), "--", *words]
+    fixed = ["--device_target", "CPU", "--import_once"]
+    return ["bash", str(script), *fixed, *trainer, *options, str(config), "--", *words]
+
+
+def job(name, ranks, config, words, code=0, **variables):
+    """A job for in_turn(), of all its ranks or of one, which must end with that exit code."""
+    words = [*words, "system.device_target=CPU", *(["system.distribute=False"] if ranks == 1 else [])]
+    return _in_turn(name, ranks, "train", ["--config", config, "-o", *words], code, variables)
+
+
+def conversion(name, *words):
+    """A job for in_turn(): tools/convert_ckpt.py."""
+    return _in_turn(name, 1, "convert_ckpt", words, 0, {})
+
+
+def _in_turn(name, ranks, main, words, code, variables):
+    arguments = [str(word) for word in words]
+    return {"name": name, "ranks": ranks, "main": main, "arguments": arguments, "code": code, "variables": variables}
+
+
+def in_turn(folder, ranks, jobs):
+    """Does the jobs, one after the other, in one launch of so many ranks; returns {name: [what each rank printed]}."""
+    (folder / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    script = PROJECT / "scripts" / "launch.sh"
+    fixed = ["--device_target", "CPU", "--import_once", "-n", str(ranks), "--console", "none"]
+    # tools/train.py sets the variable itself, but here MindSpore is imported before
+    variables = {**_environment(), "ONEDNN_MAX_CPU_ISA": "AVX2"}
+    done = run(folder, ["bash", str(script), *fixed, str(IN_TURN), str(folder / "jobs.json")], variables)
+    wrong, printed = [], {}
+    for each in jobs:
+        paths = [folder / f"{each['name']}.{rank}" for rank in range(each["ranks"])]
+        printed[each["name"]] = [_text(f"{path}.txt") for path in paths]
+        if {_text(f"{path}.code") for path in paths} != {f"{each['code']}\n"}:
+            wrong.append((each["name"], printed[each["name"]]))
+    assert done.returncode == 0 and not wrong, (wrong, done.stdout)
+    return printed
+
+
+def _text(path):
+    return pathlib.Path(path).read_text(encoding="utf-8") if os.path.exists(path) else ""
 
 
 def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
@@ -83,10 +124,18 @@ def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
 
     resume: with RESUME=1; code: the exit code it must have; trainer: instead of tools/train.py.
     """
-    done = subprocess.run(
-        command(ranks, config, words, trainer),
+    variables = {**_environment(), **({"RESUME": "1"} if resume else {})}
+    done = run(folder, command(ranks, config, words, trainer), variables)
+    assert done.returncode == code, done.stdout
+    return done.stdout
+
+
+def run(folder, words, variables):
+    """A command that ends by itself, with all its output in stdout."""
+    return subprocess.run(
+        words,
         cwd=folder,
-        env={**_environment(), **({"RESUME": "1"} if resume else {})},
+        env=variables,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -94,8 +143,6 @@ def train(folder, ranks, config, words, resume=False, code=0, trainer=None):
         timeout=300,
         check=False,
     )
-    assert done.returncode == code, done.stdout
-    return done.stdout
 
 
 def start(folder, ranks, config, words, options=()):
