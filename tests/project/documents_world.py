@@ -101,7 +101,9 @@ def _restore(base):
     commit = subprocess.run(
         ["git", "rev-parse", "HEAD"], cwd=_project(), capture_output=True, text=True, check=True
     ).stdout.strip()
-    for words in (["reset", "-q", "--hard", commit], ["clean", "-ffdxq", "-e", "__pycache__"]):
+    # Compiled files of the project stay; those of a page's own package would keep its folder.
+    compiled = [f"--exclude=/{name}/**/__pycache__" for name in ("hccl_tools", "mindspore_launch", "tests", "tools")]
+    for words in (["reset", "-q", "--hard", commit], ["clean", "-ffdxq", *compiled]):
         subprocess.run(["git", *words], cwd=keep, env=_kept(), check=True)
     subprocess.run(["cp", "-a", str(_project() / "data"), str(_project() / ".venv"), str(keep)], check=True)
 

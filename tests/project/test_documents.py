@@ -249,7 +249,7 @@ def run_in(world, *lines):
 def test_the_copy_is_the_users_project_and_the_next_page_finds_it_as_it_was():
     changes = [
         "pwd; rm -r README.md .venv; echo more >>Makefile; chmod -x scripts/run.sh",
-        "mkdir logs configs/new; touch logs/x configs/new/y data/z ~/left",
+        "mkdir -p logs configs/new own/__pycache__; touch logs/x configs/new/y own/__pycache__/x.pyc data/z ~/left",
         "git -c user.name=me -c user.email=me commit -qam changed; false",
         "echo not reached",
     ]
@@ -262,7 +262,7 @@ def test_the_copy_is_the_users_project_and_the_next_page_finds_it_as_it_was():
     code, output = run_in(world, "<!-- run -->", "```bash", "git status --short; ls README.md .venv/bin/python", "```")
     assert (code, output) == (0, ".venv/bin/python\nREADME.md\n")
     assert sorted(path.name for path in world.home.iterdir()) == [".local", "project"]  # mslaunch is in .local
-    assert not any((world.folder / name).exists() for name in ("logs", "configs/new", "data/z"))
+    assert not any((world.folder / name).exists() for name in ("logs", "configs/new", "own", "data/z"))
     assert "more" not in (world.folder / "Makefile").read_text().splitlines()
     world.close()
 
