@@ -30,7 +30,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, misused
 from hccl_tools.common.words import one_line, some
 from hccl_tools.convert import filling, job, reading, saving, writing
 from hccl_tools.table import device_range, given, rank_table
@@ -103,7 +103,7 @@ def completed(found: job.Job, options: argparse.Namespace, target: str) -> job.J
     """The job with what the options give.  Raises Refusal."""
     if options.devices is not None:
         if found.source != job.HOSTS:
-            raise Refusal(USAGE, tr("--devices is for a list of hosts; this table has the devices of its ranks"))
+            raise misused("--devices is for a list of hosts; this table has the devices of its ranks")
         found = filling.with_devices(found, device_range.parse(options.devices))
     for path in options.facts:
         found = filling.filled(found, filling.Facts(name=given.shown(path), job=of_file(path)[0]), target)
@@ -118,7 +118,7 @@ def named(name: str, target: str) -> JsonObject:
     """The keys of the table that have the job's name.  Raises Refusal."""
     keys = {"v1.1": "collective_id", "legacy_cloud": "group_name", "legacy_lab": "group_name"}
     if target not in keys:
-        raise Refusal(USAGE, tr("--job is for 1.1, lab and cloud; the other formats have no name of the job"))
+        raise misused("--job is for 1.1, lab and cloud; the other formats have no name of the job")
     return {keys[target]: name}
 
 

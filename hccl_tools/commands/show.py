@@ -23,7 +23,7 @@ from hccl_tools.commands import boundary
 from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, misused
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import given
@@ -75,11 +75,10 @@ def run(options: argparse.Namespace, program: str) -> int:
     try:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
-        text = tr(
+        raise misused(
             "the table needs {needed}; {remedy}, or use --svg",
             needed=interpreter.needed("rich"),
             remedy=interpreter.remedy_for("rich"),
-        )
-        raise Refusal(USAGE, text) from error
+        ) from error
     terminal.show(view)
     return 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.build import output
-from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 
 
@@ -14,11 +13,10 @@ def save(text: str, path: str, force: bool) -> str:
     """Writes `text` to `path`, whole or not at all; returns the absolute path.  Raises Refusal."""
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Refusal(USAGE, tr("{path} is not a regular file; name another one with --output", path=shown))
+        raise misused("{path} is not a regular file; name another one with --output", path=shown)
     if not force and _has_other(path, text):
-        raise Refusal(
-            USAGE,
-            tr("{path} exists, and nothing was changed; name another file, or replace it with --force", path=shown),
+        raise misused(
+            "{path} exists, and nothing was changed; name another file, or replace it with --force", path=shown
         )
     return output.write(text, path)
 

@@ -10,7 +10,7 @@ from hccl_tools.build import from_legacy, merging, parts, rank_lists
 from hccl_tools.common import project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
@@ -95,12 +95,9 @@ def left(request: Request, hosts: list[hostfile.Host], without_table: bool) -> l
     if request.exclude is None or without_table:
         return hosts
     if request.rank_table:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
-                " then one is built"
-            ),
+        raise misused(
+            "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
+            " then one is built"
         )
     remedy = tr(
         "a rank table has the same devices on every host; leave out the host, or these devices on all hosts by"
@@ -125,7 +122,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
     kept = document.get("rank_table")
     names = document.get("spares", [])  # checked by elastic.py
     if not isinstance(kept, dict):
-        raise Refusal(REFUSED, tr("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir))))
+        raise refused("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir)))
     whole = str(kept.get("whole") or kept.get("file"))
     hosts = None
     if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others say themselves where their ranks are
@@ -213,7 +210,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     try:
         counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     except Refusal as refusal:
-        raise Refusal(REFUSED, tr('{text}, or give --devices "[0,8)"', text=refusal.lines[0])) from refusal
+        raise refused('{text}, or give --devices "[0,8)"', text=refusal.lines[0]) from refusal
     if len(counts) > 1:
         numbers = ", ".join(map(str, sorted(counts)))
         text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)

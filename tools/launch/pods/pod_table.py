@@ -15,7 +15,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, count, named, one_line, short, some
 from hccl_tools.machine import host
 from hccl_tools.table import look_alikes, other_files, rank_table
@@ -72,7 +72,7 @@ def read(path: str) -> tuple[bytes, JsonObject]:
     """(bytes, document) of the completed table at `path`.  Raises NotReady, and Refusal where waiting cannot help."""
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Refusal(REFUSED, tr("{path} is not a regular file; name the file of the rank table", path=shown))
+        raise refused("{path} is not a regular file; name the file of the rank table", path=shown)
     try:
         with open(path, "rb") as file:
             data = rank_table.read_stream(file, path)
