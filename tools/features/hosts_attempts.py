@@ -90,7 +90,7 @@ class HostsAttempts(Feature):
             self._wait(lambda: bool(self._verdict))
             self._tell()
         if self.run.settings.max_restarts and self._has_failed():
-            self._say(f"came {self._number} {' '.join(map(str, self.run.hooks.how_far()))}")
+            self._say(f"came {self._number} {' '.join(map(str, self.run.hooks.how_far() or (0, 0, 0, '')))}")
             self._wait(lambda: self._vain is not None or bool(self._early) or self._verdict == END)
             if self._stopped_by():
                 self._stop(self.run.exit_status(), self._stopped_by())
