@@ -17,15 +17,13 @@ from hccl_tools.common.words import clauses
 from tools.attempts import main as attempts_main
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable
 
     from tools.supervise.events import Heard
-else:
-    import _signal
 
 LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
 KILLED = 255
@@ -57,7 +55,7 @@ class HostsAttempts(Feature):
 
     @staticmethod
     def _child(orders: int, tells: int) -> None:
-        ignore(_signal.SIGTERM, *QUIET)
+        ignore(signals.SIGTERM, *QUIET)
         os.dup2(orders, 0)
         os.dup2(tells, 1)
         for descriptor in (orders, tells):

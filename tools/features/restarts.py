@@ -17,17 +17,15 @@ from tools.features import restarts_facts
 from tools.features.base import Feature
 from tools.features.beside import QUIET, Beside, ignore
 from tools.output import attempts_table, report
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable
     from typing import Any
 
     from tools.launch.run import Run
     from tools.supervise.events import Heard
-else:
-    import _signal
 
 LOOK_WITHIN = 10.0  # seconds; it reads no more of logs than takes much less
 LATER = 10.0  # seconds after --restart_wait in which the process must have answered
@@ -61,7 +59,7 @@ class Restarts(Feature):
         run, facts = self.run, restarts_facts.of(self.run)
 
         def child(orders: int, tells: int) -> None:
-            ignore(_signal.SIGTERM, *QUIET)
+            ignore(signals.SIGTERM, *QUIET)
             from tools.features import restarts_child  # with it come the tables of lines
 
             restarts_child.main(orders, tells, facts)

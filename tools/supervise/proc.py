@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 else:
     import _signal  # the module signal imports enum, which takes longer than all the rest
 
+signals = _signal  # for those who signal: no other module needs to know of the two names
+
 SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 HELD = ("T", "t")  # states of a process that SIGSTOP or a debugger holds
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
