@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import project
 from hccl_tools.common.quoting import quoted
@@ -12,11 +13,6 @@ from tools.command.declaration import Declaration
 from tools.command.line import Line, MpirunWords
 from tools.command.parse import parse
 from tools.command.settings import Settings
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.

@@ -10,13 +10,10 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Callable
 
 from tools.supervise import proc
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LOOK_EVERY = 10  # seconds
 TICK = 0.05

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.words import short
+from collections.abc import Iterable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from hccl_tools.common.words import short
 
 SCHEDULER = "scheduler"
 IMPORTS = "imports"  # the parent of ranks that are forks, see tools/forking

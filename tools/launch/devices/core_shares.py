@@ -5,13 +5,11 @@ Near its device where that is known, else in the order of the NUMA nodes, in who
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tools.launch.devices import device_places, topology
 
 CORE, NUMA = "core", "numa"
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def of_this_host(

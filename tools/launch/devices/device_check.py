@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, refused
 from hccl_tools.common.words import named
 from hccl_tools.machine import driver, host, nvidia_smi, programs, visible
 from tools.launch.programs import trainer_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def npus(devices: list[int]) -> None:

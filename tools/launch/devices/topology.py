@@ -7,13 +7,10 @@ With hyperthreading two of them are one physical core.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 SYS = "/sys"
 MOST_CORES = 1 << 16
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:

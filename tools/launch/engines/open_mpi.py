@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import words
 from hccl_tools.common.language import tr
@@ -17,10 +18,6 @@ from tools.launch.engines import placement
 from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
 from tools.launch.request import Request
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
@@ -23,10 +24,6 @@ from hccl_tools.table.address import packed
 from hccl_tools.table.view import objects
 from tools.launch.pods.pod_job import PodJob, described
 from tools.launch.tables import table_fit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMPLETED = "completed"
 # By which a pod knows itself, in this order.  Beside a container_ip the other two are the node's, which another pod, of

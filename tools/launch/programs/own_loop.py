@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from hccl_tools.common import typed
@@ -10,10 +11,6 @@ from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 from tools.launch.programs import launchers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MOST = 1 << 18  # bytes of a script that are looked at
 _MOST_PLACES = 20  # a real script sets RANK_ID once or twice

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 MOST_FILES = 500
 MOST_BYTES = 1 << 20  # of a file
