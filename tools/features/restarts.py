@@ -15,13 +15,12 @@ from tools.attempts.count import Count
 from tools.attempts.verdict import exhausted
 from tools.features import restarts_facts
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.output import attempts_table, report
-from tools.supervise.proc import signals
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from tools.launch.run import Run
@@ -108,20 +107,11 @@ class Restarts(Feature):
             "status": first.status or 0 if first else 0,
         }
         if self._order("look", self.run.attempt, asked):
-            self._wait(lambda: self._answered or not self._lives(), LOOK_WITHIN)
+            world = self.run.world
+            end = world.now() + LOOK_WITHIN
+            supervisor.wait_after(lambda: self._answered or not self._lives() or world.now() >= end)
         if first is not None:
             self._counted = self.count.failed(self._is_further())
-
-    def _wait(self, reached: Callable[[], bool], seconds: float) -> None:
-        """Waits, while signals and --timeout may end the job; how the attempt has ended stays as it is."""
-        supervisor = self.run.supervisor
-        was_running = supervisor.stopping.running
-        supervisor.stopping.again()
-        supervisor.limits.again()
-        end = self.run.world.now() + seconds
-        supervisor.wait_until(lambda: reached() or self.run.world.now() >= end)
-        if supervisor.stopping.running and not was_running:
-            supervisor.stopping.soon()
 
     def _is_further(self) -> bool:
         return self.came.get("reached", 0) > self.came.get("before", 0) or bool(self.came.get("saved"))

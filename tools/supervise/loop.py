@@ -143,6 +143,15 @@ class Supervisor:
                 return False
         return True
 
+    def wait_after(self, reached: Callable[[], bool]) -> None:
+        """The same after an attempt, while signals and --timeout may end the job; how it has ended stays as it is."""
+        was_running = self.stopping.running
+        self.stopping.again()
+        self.limits.again()
+        self.wait_until(reached)
+        if self.stopping.running and not was_running:
+            self.stopping.soon()
+
     def _step(self, seconds: float) -> None:
         happened = False
         for event in self.world.events(seconds):
