@@ -16,22 +16,6 @@ if TYPE_CHECKING:
     from tools.launch.run import Run
     from tools.supervise.world import World
 
-QUIET: tuple[int, ...] = (
-    signals.SIGINT,
-    signals.SIGHUP,
-    signals.SIGQUIT,
-    signals.SIGUSR1,
-    signals.SIGUSR2,
-    signals.SIGTTOU,
-)
-QUIET += (signals.SIGXFSZ,)
-
-
-def ignore(*numbers: int) -> None:
-    """From now on this process heeds none of the signals."""
-    for number in numbers:
-        signals.signal(number, signals.SIG_IGN)
-
 
 def say_all(run: Run, title: str, task: Callable[[int, int], object], seconds: float) -> None:
     """Says what such a process tells.  The job ends as it would without it, if no more processes may be started."""

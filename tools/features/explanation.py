@@ -14,9 +14,9 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch import record
-from tools.supervise.proc import signals
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis import slow_ranks
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch import monitored
 from tools.monitor import main as monitor
-from tools.supervise.proc import signals
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import os
 import time
 
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore, say_all
-from tools.supervise.proc import signals
+from tools.features.beside import Beside, say_all
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

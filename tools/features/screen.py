@@ -11,10 +11,9 @@ import os
 
 from hccl_tools.common.language import tr
 from tools.features.base import Feature
-from tools.features.beside import ignore
 from tools.output import console
 from tools.supervise import proc
-from tools.supervise.proc import signals
+from tools.supervise.proc import ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

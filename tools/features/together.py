@@ -14,11 +14,11 @@ import re
 import time
 
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch.engines import joining
 from tools.rank import likeness
 from tools.supervise.members import SCHEDULER
-from tools.supervise.proc import signals
+from tools.supervise.proc import QUIET, ignore, signals
 from tools.together import findings, hosts, look
 
 TYPE_CHECKING = False

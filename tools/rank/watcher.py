@@ -22,8 +22,7 @@ def watch(of: Agent, lifeline: int, agent: int, handled: Iterable[int]) -> None:
     lifeline: a pipe that only the agent keeps open; agent: its process; handled: the signals that it handles
     """
     told = of.told
-    for number in handled:
-        signals.signal(number, signals.SIG_IGN)
+    proc.ignore(*handled)
     proc.retitle(b"mindspore-launch-watcher")
     null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
     for stream in (0, 1, 2):

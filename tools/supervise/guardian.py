@@ -17,15 +17,6 @@ from tools.supervise.proc import signals
 
 LOOK_EVERY = 10  # seconds
 TICK = 0.05
-_IGNORED = (
-    signals.SIGINT,
-    signals.SIGTERM,
-    signals.SIGHUP,
-    signals.SIGQUIT,
-    signals.SIGUSR1,
-    signals.SIGUSR2,
-    signals.SIGTTOU,
-)
 
 
 class Guardian:
@@ -65,8 +56,7 @@ class Guardian:
 
 def quiet() -> None:
     """Nothing but the lifeline ends the guardian."""
-    for number in _IGNORED:
-        signals.signal(number, signals.SIG_IGN)
+    proc.ignore(signals.SIGTERM, *proc.QUIET)
     signals.set_wakeup_fd(-1)
 
 
