@@ -16,7 +16,7 @@ from tools.command.settings import Settings
 
 MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.
-_OWN = (
+_OWN = [
     "console",
     "engine",
     "grace",
@@ -34,7 +34,7 @@ _OWN = (
     "stop_before",
     "timeout",
     "zoo",
-)
+]
 
 
 class Command(Record):

@@ -33,7 +33,7 @@ class Member:
     imported: the modules that its process had imported before the rank was forked from it
     """
 
-    __slots__ = (
+    __slots__ = [
         "again",
         "began",
         "child",
@@ -57,7 +57,7 @@ class Member:
         "rank",
         "status",
         "told_host",
-    )
+    ]
 
     def __init__(self, name: str, log: str, rank: int | None = None, device: int | None = None, host: str = "") -> None:
         self.name, self.log, self.rank, self.device, self.host = name, log, rank, device, host
