@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from hccl_tools.machine import system_files
+
 SYS = "/sys"
 MOST_CORES = 1 << 16
 
@@ -68,8 +70,4 @@ def _numbers(root: str, path: str) -> list[int]:
 
 def _text(root: str, path: str) -> str:
     """What the file says; nothing where there is none, as in some containers."""
-    try:
-        with open(os.path.join(root, path), encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return system_files.read(os.path.join(root, path)) or ""

@@ -35,8 +35,6 @@ _IMPORT = re.compile(
     rb"|import[ \t]+(?P<plain>[^\n]*))" % {b"safe": "|".join(SAFE).encode()},
     re.MULTILINE,
 )
-_NAME = re.compile(r"[\w.]+")
-_NO_NAME = re.compile(r"\bas\s+\w+|#.*")
 
 
 class Imports(Record):
@@ -169,7 +167,7 @@ def _of_program(job: Job, texts: Sequence[tuple[str, bytes]]) -> list[tuple[str,
     for _, text in texts:
         for match in _IMPORT.finditer(text):
             base = (match["base"] or b"").decode("ascii", "replace")
-            names = _NAME.findall(_NO_NAME.sub("", (match["names"] or match["plain"]).decode("utf-8", "replace")))
+            names = sources.names_in(match)
             for name in [base, *(f"{base}.{name}" for name in names)] if base else names:
                 if name.partition(".")[0] in SAFE and all(part.isidentifier() for part in name.split(".")):
                     found[name.partition(".")[0]] = True
