@@ -46,12 +46,11 @@ def takes(line: Line, words: Sequence[str]) -> bool:
                 raise _unclear(line, word)
             return False
     if option := _named(line):
-        text = tr(
+        raise line.misused(
             "{program} is a program, and --{option} names another one; give one of them",
             program=word.rpartition("/")[2],
             option=option,
         )
-        raise line.mistake(text)
     line.program = [word, *words[1:]]
     return True
 
@@ -70,11 +69,11 @@ def arguments(line: Line) -> tuple[str, ...]:
     """
     names, given = line.names, len(line.arguments)
     if line.given("pytest") and line.given("train_script"):
-        raise line.mistake(tr("--train_script and --pytest name two programs; give one of them"))
+        raise line.misused("--train_script and --pytest name two programs; give one of them")
     if _has_hosts(line):
         if given:
             what = f"{' '.join(names)} {line.arguments[0]}"
-            raise line.mistake(tr("{argument}: an option names hosts, too; name them once", argument=what))
+            raise line.misused("{argument}: an option names hosts, too; name them once", argument=what)
         return ()
     if names == ("HOSTS",) and not given:
         line.note(tr("note: no HOSTS are named: all ranks run on this host"))
@@ -161,12 +160,11 @@ def is_run(line: Line, word: str) -> bool:
             return False
     elif not is_path and not is_folder and not line.arguments and word and programs.on_path(word):
         return False
-    text = tr(
+    raise line.misused(
         "--resume {run}: no run has this folder (launch.json is not in it); another run: --resume=FOLDER;"
         " the newest run, and {run} as an argument: --resume=newest {run}",
         run=quote(word),
     )
-    raise line.mistake(text)
 
 
 def _named(line: Line) -> str:
@@ -176,11 +174,11 @@ def _named(line: Line) -> str:
 
 def _config_argument(line: Line) -> tuple[str, ...]:
     if line.given("pytest") and (line.arguments or line.given("config")):
-        raise line.mistake(tr("--pytest runs tests, which get no config; give one of them"))
+        raise line.misused("--pytest runs tests, which get no config; give one of them")
     if not line.arguments and (line.program or _named(line)):
         return ()
     if line.given("config"):
-        raise line.mistake(tr("--config and the argument CONFIG name two configs; give one of them"))
+        raise line.misused("--config and the argument CONFIG name two configs; give one of them")
     return line.names
 
 
@@ -227,9 +225,8 @@ def _has_hosts(line: Line) -> bool:
 
 def _unclear(line: Line, word: str) -> Refusal:
     """Refuses a file that may be either."""
-    text = tr(
+    return line.misused(
         "{file}: a config or a program? A config: --config {file}; a program: python {file}, or give the file the run"
         " bit",
         file=quote(word),
     )
-    return line.mistake(text)

@@ -31,7 +31,7 @@ def arguments(line: Line) -> tuple[str, ...]:
     command, *words = line.arguments
     names = _NAMES.get(len(words))
     if names is None:
-        raise line.mistake(tr("{number} words after the command; write none, WORKER_NUM, 5 or 8", number=len(words)))
+        raise line.misused("{number} words after the command; write none, WORKER_NUM, 5 or 8", number=len(words))
     line.program = [command]
     needless: tuple[str, ...] = ()
     if "node_rank" in names and words[0] == words[1]:
@@ -55,13 +55,12 @@ def _take(line: Line, name: str, word: str) -> None:
     """The option that a word stands for."""
     typed = line.value(name, word)
     if typed != word:
-        text = tr(
+        raise line.misused(
             "--{option} {value} and the word {word} after the command contradict each other; give one of them",
             option=name,
             value=typed,
             word=word,
         )
-        raise line.mistake(text)
     take_option(line, [f"--{name}={word}"])
 
 
@@ -74,4 +73,4 @@ def _join(line: Line, word: str) -> None:
             )
         )
     elif word != "True":
-        raise line.mistake(tr("JOIN {word}: write True or False", word=quote(word)))
+        raise line.misused("JOIN {word}: write True or False", word=quote(word))

@@ -48,7 +48,7 @@ class Mpirun(Relayed):
         words += ["--hostfile", facts.hostfile] if facts.hostfile else ["-H", ",".join(facts.hosts)]
         if "map_by" not in given:
             words += ["--map-by", facts.map_by]
-        if not self._user_binds():
+        if not self.run.command.mpirun.binds():
             words += ["--bind-to", "none"]
         mca = "--prtemca" if newer else "-mca"
         failure = "state_base_error_non_zero_exit" if newer else "orte_abort_on_non_zero_status"
@@ -58,14 +58,6 @@ class Mpirun(Relayed):
         for name in exported(environment_, self.run.command.mpirun.export):
             words += ["-x", name]
         return words + list(self.run.command.mpirun.passed)
-
-    def _user_binds(self) -> bool:
-        """Whether the user's words say how ranks are bound.
-
-        Open MPI 5 binds for :PE=N, and takes no --bind-to none then.
-        """
-        given = self.run.command.mpirun.given
-        return "bind_to" in given or ":pe=" in given.get("map_by", "").lower()
 
     def _of_hosts(self, mca: str, newer: bool) -> list[str]:
         """The words about how mpirun reaches its hosts."""
