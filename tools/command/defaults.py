@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.refusal import Refusal
 from tools.command import options, table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tools.command.line import Line
+from tools.command.line import Line
 
 VARIABLE = "MSLAUNCH_OPTIONS"
 # What a launch runs, and how the words are read, is typed.

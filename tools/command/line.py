@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from tools.command import table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tools.command.declaration import Declaration
+from tools.command.declaration import Declaration
 
 
 class MpirunWords(Record):

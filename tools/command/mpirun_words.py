@@ -6,19 +6,15 @@ mpirun_table.py says what each means.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
+from tools.command.line import Line
 from tools.command.mpirun_table import OPTIONS, PARAMETERS, Meaning
 from tools.command.options import take_option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tools.command.line import Line
 
 
 class _Typed(Record):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common import home
 from hccl_tools.common.numbers import seconds
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from tools.command import program, table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
+from tools.command.line import Line
 
 _FLAG = {"True": "1", "true": "1", "False": "", "false": ""}
 _BEFORE_NUMBER = ("-n", "-np", "-N", "-ppn")  # people type -n4

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.command import help as help_page
 from tools.command import options, program
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tools.command.line import Line
+from tools.command.line import Line
 
 
 def parse(line: Line, words: Sequence[str]) -> None:

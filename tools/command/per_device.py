@@ -6,10 +6,7 @@ import os
 
 from hccl_tools.common.language import marked, tr
 from hccl_tools.table import device_range
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.command.line import Line
+from tools.command.line import Line
 
 TARGETS = {"gpu": "GPU", "npu": "Ascend", "cpu": "CPU", "auto": ""}
 OPTIONS = ("n", "npernode", "local_worker_num", "ntasks_per_node")  # ours, for which they can stand

@@ -13,19 +13,14 @@ program takes all words after it, unchanged. What a word is follows from the wor
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.command.line import is_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
+from tools.command.line import Line, is_number
 
 _PROGRAMS, _CONFIGS = (".py", ".sh"), (".yaml", ".yml")
 # Options whose value may well end so.

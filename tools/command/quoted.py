@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from tools.command.line import Line
 from tools.command.options import take_option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.command.line import Line
 
 # The names of our options for so many words, in their order; join is none of ours.
 _ORDERS = (

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.table import device_range
 from tools.command import per_device
-from tools.command.line import is_number
+from tools.command.line import Line, is_number
 from tools.command.options import take_option, value_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
 
 _RENDEZVOUS = marked("MindSpore has a scheduler of its own")
 _ALL = "n worker_num"  # our options for the number of all ranks

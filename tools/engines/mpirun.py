@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
 from tools.engines.relayed import Relayed
 from tools.launch.engines.facts import MpirunFacts, of
 from tools.rank import environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.rank.environment import Environment
+from tools.rank.environment import Environment
 
 # Variables that belong to a host, a login or an engine, so other hosts must not get them.
 _OWN = frozenset(

@@ -8,20 +8,16 @@ engine does not end, we kill it and all that it left.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
+from hccl_tools.common.record import Row
 from tools.engines import agent_lines, agents
 from tools.engines.agent_lines import AgentLines
 from tools.engines.agents import Agents
 from tools.supervise import proc
+from tools.supervise.events import Cancelled
 from tools.supervise.members import Member
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from hccl_tools.common.record import Row
-    from tools.supervise.events import Cancelled
 
 # The signals by which mpirun passes orders on to the agents; it forwards these.
 _SIGNALS = {"stop": signals.SIGURG, "ask": signals.SIGALRM, "stacks": signals.SIGABRT}

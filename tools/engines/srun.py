@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from tools.engines.relayed import Relayed
 from tools.launch.engines.facts import SrunFacts, of
+from tools.rank.environment import Environment
 from tools.supervise.events import Cancelled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tools.rank.environment import Environment
 
 # sbatch's own numbers of tasks, and its distribution, would contradict ours.
 _OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION")

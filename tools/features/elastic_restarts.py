@@ -15,12 +15,9 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from tools.features.base import Feature
 from tools.launch import plan as planning
 from tools.launch.hosts import elastic
+from tools.launch.planned import Plan
 from tools.supervise import proc
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.planned import Plan
 
 WITHIN = 5.0  # seconds in which the process that makes the plan ends after Ctrl-C
 

@@ -17,11 +17,8 @@ from hccl_tools.common.words import clauses
 from tools.attempts import main as attempts_main
 from tools.features.base import Feature
 from tools.features.beside import Beside
+from tools.supervise.events import Heard
 from tools.supervise.proc import QUIET, ignore, signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.events import Heard
 
 LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
 KILLED = 255

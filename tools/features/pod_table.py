@@ -10,11 +10,8 @@ import os
 from tools.features.beside import Beside
 from tools.features.hosts_attempts import HostsAttempts
 from tools.launch.pods import pod_watch
+from tools.supervise.events import Heard
 from tools.supervise.proc import QUIET, ignore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.events import Heard
 
 
 class PodTable(HostsAttempts):

@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools import features
 from tools.launch import outcome, train_log
-from tools.launch.run import CANNOT_START
+from tools.launch.run import CANNOT_START, Run
 from tools.output import report
 from tools.supervise import proc
 from tools.supervise.children import NO_CTYPES
@@ -19,13 +19,9 @@ from tools.supervise.guardian import Guardian
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.limits import Limits
 from tools.supervise.loop import Supervisor
+from tools.supervise.members import Member
 from tools.supervise.proc import signals
 from tools.supervise.stopping import Stopping
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.run import Run
-    from tools.supervise.members import Member
 
 GUARDIAN_WITHIN = 5.0  # seconds
 LONGEST_PAUSE = 60  # seconds between two attempts

@@ -17,21 +17,16 @@ import os
 import select
 import stat
 import time
+from collections.abc import Sequence
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count
-from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout
+from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout, Way
 from tools.output.modules_line import Without
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from tools.output.console_ways import Way
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94, 31, 91)  # of the ranks' numbers, in turn
 _ROUNDS = 16  # blocks of a log that grows fast, before the others are looked at again

@@ -17,7 +17,10 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
+from collections.abc import Callable, Iterable
+
 from tools.rank import beginning, likeness, telling, watcher
+from tools.rank.environment import Environment
 from tools.rank.told import REFUSED, Told
 from tools.supervise import proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
@@ -25,12 +28,6 @@ from tools.supervise.leftovers import Leftovers
 from tools.supervise.proc import signals
 from tools.supervise.world import HANDLED, CannotStart, World
 from tools.trainer import request_file
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from tools.rank.environment import Environment
 
 SIGNALS = (*HANDLED, signals.SIGURG, signals.SIGALRM, signals.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent

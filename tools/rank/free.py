@@ -6,19 +6,15 @@ The launcher looks at its own host (restarts_child.py); agents look where they a
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from hccl_tools.common.words import clauses, some
 from hccl_tools.machine import npu_use
 from tools.rank import device
+from tools.rank.told import Told
 from tools.supervise import held, proc
+from tools.supervise.held import Held
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tools.rank.told import Told
-    from tools.supervise.held import Held
 
 MOMENT, OFTEN = 1.0, 1.0  # seconds, as in restarts_child.py
 SHOWN = 4

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection, Iterator, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
 from hccl_tools.machine import gpu_use, kernel_ports, npu_use
+from hccl_tools.machine.npu_use import Use
 from tools.launch.engines import hccl_ports, port_holder, ports
 from tools.supervise import proc
 from tools.supervise.members import command
 from tools.supervise.proc import signals
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from hccl_tools.machine.npu_use import Use
 
 OURS = b"mindspore-launch-"  # how the command of a process beside the launcher begins
 _HCCP = b"hccp_service"

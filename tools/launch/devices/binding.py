@@ -14,12 +14,9 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, count, named
 from tools.launch.devices import binding_maps, core_shares, device_locks, topology
 from tools.launch.devices.core_shares import CORE, NUMA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.devices.device_locks import Holder
-    from tools.launch.engines.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.devices.device_locks import Holder
+from tools.launch.engines.placement import Placement
+from tools.launch.request import Request
 
 
 class Binding(Record):

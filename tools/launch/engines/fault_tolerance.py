@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tools.launch.request import Request
+from tools.launch.request import Request
 
 TFT, THM = "MS_ENABLE_TFT", "MS_ENABLE_THM"
 BY_TASKD = ("TTP", "UCE", "ARF", "TSP", "HCCE", "RSC")  # with one of them msrun asks TaskD

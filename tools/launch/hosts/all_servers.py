@@ -25,12 +25,9 @@ from tools.launch.engines.placement import Placement, all_named, comma
 from tools.launch.hosts import host_questions, network, rank_list_servers, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
+from tools.launch.request import Request
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
 
 _HOSTFILE = "--hostfile"
 WITH_SPARES = "hccl_with_spares.json"  # in the folder of a run: the table of all its hosts, those that stand by, too

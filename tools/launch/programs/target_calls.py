@@ -10,10 +10,7 @@ import re
 from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line, short_path
 from tools.launch.programs import program_calls
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.programs.program_calls import Called
+from tools.launch.programs.program_calls import Called
 
 _NAMES_ONE = re.compile(rb"""(?:device_target\s*=|set_device\()\s*["'](?:Ascend|GPU)""", re.IGNORECASE)
 _OTHERS = {"ascend": "Ascend", "gpu": "GPU"}
