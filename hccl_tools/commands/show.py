@@ -23,7 +23,7 @@ from hccl_tools.commands import boundary
 from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import BAD, Refusal, misused
+from hccl_tools.common.refusal import BAD, Refusal, faulty, misused
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import given
@@ -58,9 +58,7 @@ def run(options: argparse.Namespace, program: str) -> int:
     generation = None if options.generation == "any" else options.generation
     view = overview.of(from_legacy.converted(table) or table, generation)
     if not view.servers:
-        raise Refusal(
-            BAD, tr("{file} has no ranks that can be shown; see `python hccl_tools/validate_hccl.py FILE`", file=file)
-        )
+        raise faulty("{file} has no ranks that can be shown; see `python hccl_tools/validate_hccl.py FILE`", file=file)
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()

@@ -32,3 +32,8 @@ def refused(message: str, **values: object) -> Refusal:
 def misused(message: str, **values: object) -> Refusal:
     """The same for a command line or a file that is wrong."""
     return Refusal(USAGE, tr(message, **values))
+
+
+def faulty(message: str, **values: object) -> Refusal:
+    """The same for a table that is wrong, or that does not have what is needed."""
+    return Refusal(BAD, tr(message, **values))

@@ -8,7 +8,7 @@ from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
-from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
+from hccl_tools.common.refusal import BAD, USAGE, Refusal, faulty, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import answering, ask, cards, cards_judge
 from hccl_tools.hosts.ask import Answer, Asker
@@ -33,13 +33,8 @@ def read_servers(path: str) -> list[Server]:
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:
-                raise Refusal(
-                    BAD,
-                    tr(
-                        "{path}: {place} has no device_ip; there is no network to check",
-                        path=shown,
-                        place=device.pointer,
-                    ),
+                raise faulty(
+                    "{path}: {place} has no device_ip; there is no network to check", path=shown, place=device.pointer
                 )
     return servers
 
@@ -51,7 +46,7 @@ def servers_in(data: bytes, shown: str) -> list[Server]:
         raise Refusal(BAD, *(problem.line(shown) for problem in errors(problems)))
     servers = rank_table.servers(from_legacy.converted(table) or table)
     if not servers:
-        raise Refusal(BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown))
+        raise faulty("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown)
     return servers
 
 
