@@ -34,7 +34,7 @@ def calls(path):
 
 def calls_of_tr(path):
     """Those, and the calls of functions that give their values to tr."""
-    functions = ("tr", "refused", "misused", "faulty")
+    functions = ("tr", "refused", "misused", "faulty", "SuperPodError", "RangeError")
     found = [call for call in calls(path) if getattr(call.func, "attr", getattr(call.func, "id", "")) in functions]
     return [call for call in found if isinstance(call.args[0], ast.Constant)]
 

@@ -23,7 +23,10 @@ from tools.pages.commands import ROOT
 CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
 _FOLDERS = ("hccl_tools", "tools", "scripts")
 # The argument of a function that is a message, or a noun in one.
-PYTHON = {"tr": 0, "refused": 0, "misused": 0, "faulty": 0, "marked": 0, "count": 1, "named": 0}
+PYTHON = {
+    **dict.fromkeys(["tr", "refused", "misused", "faulty", "SuperPodError", "RangeError", "marked", "named"], 0),
+    "count": 1,
+}
 _HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit", "Language": "zh"}
 
 
