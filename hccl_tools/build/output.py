@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hccl_tools.common import json_form
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
@@ -57,13 +57,9 @@ def save(table: JsonObject, path: str, tell: Callable[[str], None]) -> str:
         try:
             old, _ = rank_table.read(path)
         except rank_table.NotReadable as error:
-            raise Refusal(
-                USAGE, tr("{error}; nothing was changed, name another file with --output", error=error)
-            ) from error
+            raise misused("{error}; nothing was changed, name another file with --output", error=error) from error
         if not isinstance(old, dict) or _LISTS.isdisjoint(old):
-            raise Refusal(
-                USAGE, tr("{path} exists and is not a rank table; name another file with --output", path=shown)
-            )
+            raise misused("{path} exists and is not a rank table; name another file with --output", path=shown)
         if old != table:
             tell(tr("{path} held another table; it is replaced", path=shown))
     return write(text, path)
@@ -75,8 +71,8 @@ def write(text: str, path: str) -> str:
         rank_table.write(text, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or error
-        raise Refusal(
-            USAGE, tr("cannot write {path}: {reason}; nothing was changed", path=one_line(path), reason=reason)
+        raise misused(
+            "cannot write {path}: {reason}; nothing was changed", path=one_line(path), reason=reason
         ) from error
     return os.path.abspath(path)
 

@@ -32,8 +32,8 @@ class SuperPod(Record):
 class SuperPodError(Refusal):
     """npu-smi gives no usable answer: the line names the device, what was asked, and what to do."""
 
-    def __init__(self, line: str) -> None:
-        super().__init__(BAD, line)
+    def __init__(self, message: str, **values: object) -> None:
+        super().__init__(BAD, tr(message, **values))
 
 
 def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
@@ -51,18 +51,17 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     for device, (npu, chip) in chips.items():
         if device not in inside:
             raise SuperPodError(
-                tr(
-                    "device {device} is in no super pod but others of this host are; see `npu-smi "
-                    "info -t spod-info -i {npu} -c {chip}`",
-                    device=device,
-                    npu=npu,
-                    chip=chip,
-                )
+                "device {device} is in no super pod but others of this host are; see `npu-smi "
+                "info -t spod-info -i {npu} -c {chip}`",
+                device=device,
+                npu=npu,
+                chip=chip,
             )
     pods = sorted({pod for _, pod in inside.values()})
     if len(pods) > 1:
-        text = tr("the devices of this host are in several super pods: {pods}; ask its operator", pods=", ".join(pods))
-        raise SuperPodError(text)
+        raise SuperPodError(
+            "the devices of this host are in several super pods: {pods}; ask its operator", pods=", ".join(pods)
+        )
     return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
 
 
@@ -94,17 +93,17 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
     answer = programs.ask([driver.word(driver.NPU_SMI), "info", "-m"], _SECONDS)
     found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
     if not found:
-        text = tr("`npu-smi info -m` names no device: {said}; check the driver with `npu-smi info`", said=_said(answer))
-        raise SuperPodError(text)
+        raise SuperPodError(
+            "`npu-smi info -m` names no device: {said}; check the driver with `npu-smi info`", said=_said(answer)
+        )
     for device in device_ids:
         if device not in found:
             there = ",".join(map(str, sorted(found)))
-            text = tr(
+            raise SuperPodError(
                 "device {device} is not there: `npu-smi info -m` has {there}; choose from those with --devices",
                 device=device,
                 there=there,
             )
-            raise SuperPodError(text)
     return {device: found[device] for device in device_ids}
 
 
@@ -123,14 +122,12 @@ def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tupl
     if len(fields) == 2:
         return str(int(fields["SDID"])), str(int(fields["Super Pod ID"]))
     raise SuperPodError(
-        tr(
-            "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: "
-            "{said}; check the card with `npu-smi info`",
-            device=device,
-            npu=npu,
-            chip=chip,
-            said=_said(answer),
-        )
+        "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: "
+        "{said}; check the card with `npu-smi info`",
+        device=device,
+        npu=npu,
+        chip=chip,
+        said=_said(answer),
     )
 
 

@@ -10,7 +10,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, count, named, one_line
 from hccl_tools.machine import hccn, host, root_info, visible
 from hccl_tools.table import device_range, rank_table
@@ -39,11 +39,10 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()
     if family(server_id) is None:
-        text = tr(
+        raise misused(
             "--server_ip {server_id} is not an IPv4 or IPv6 address; write one such as 10.0.0.1",
             server_id=one_line(server_id),
         )
-        raise Refusal(USAGE, text)
     pod, why_none = super_pod.of_devices(devices) if wanted.chip == "A3" else (None, None)
     found, source = hccn.addresses(devices, wanted.hccn_conf, wanted.chip in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
@@ -129,18 +128,15 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
         visible = device_range.parse(wanted.visible_devices)
         positions = device_range.parse(wanted.devices) if wanted.devices else range(len(visible))
         if max(positions) >= len(visible):
-            raise Refusal(
-                USAGE,
-                tr(
-                    '--devices "{devices}" asks for position {position}, but '
-                    "--visible_devices {visible_devices} has positions 0 to {last}; write "
-                    '--devices "[0,{end})"',
-                    devices=wanted.devices,
-                    position=max(positions),
-                    visible_devices=wanted.visible_devices,
-                    last=len(visible) - 1,
-                    end=len(visible),
-                ),
+            raise misused(
+                '--devices "{devices}" asks for position {position}, but '
+                "--visible_devices {visible_devices} has positions 0 to {last}; write "
+                '--devices "[0,{end})"',
+                devices=wanted.devices,
+                position=max(positions),
+                visible_devices=wanted.visible_devices,
+                last=len(visible) - 1,
+                end=len(visible),
             )
         devices = [visible[position] for position in positions]
     else:

@@ -1,10 +1,14 @@
-"""Judges a rank table: its structure by the schema, the rest by the rules."""
+"""Judges a rank table: its structure by the schema, the rest by the rules.
+
+Of a mistake that is made many times, such as a key that every device lacks, there is one line.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 
-from hccl_tools.check import alike, rules, schema_check
+from hccl_tools.check import rules, schema_check
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING, Problem
 from hccl_tools.common.words import count, one_line
@@ -15,6 +19,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
+
+_MOST_ALIKE = 3  # lines of one kind that a person reads one by one
+_NUMBERS = re.compile(r"/[0-9]+(?=/|$)")
 
 
 def check(table: object, generation: str | None = None) -> list[Problem]:
@@ -32,7 +39,7 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
             if version:  # by the schema it is two problems with two remedies
                 found = [problem for problem in found if problem.pointer != version.pointer] + [version]
             found.extend(rules.broken(View(table, name), generation))
-        return alike.collapsed(sorted(set(found), key=_place)) if found else []
+        return _collapsed(sorted(set(found), key=_place)) if found else []
     except RecursionError:  # shallow enough to read, too deep to check
         from hccl_tools.table import json_faults
 
@@ -76,3 +83,29 @@ def _place(problem: Problem) -> tuple[object, ...]:
     parts = problem.pointer.split("/")
     place = [(part.isdecimal(), int(part) if part.isdecimal() and len(part) < 20 else 0, part) for part in parts]
     return place, problem[:5]
+
+
+def _collapsed(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems in their order; of more than _MOST_ALIKE only the first, which says how many there are.
+
+    Alike: the same code at the same keys of different entries, with the same text, or with values of the wrong type.
+    """
+    groups: dict[tuple[str, str, str, str], list[Problem]] = {}
+    for problem in problems:
+        text = "" if problem.code == "wrong-type" else problem.text
+        kind = problem.code, problem.severity, _NUMBERS.sub("/*", problem.pointer), text
+        groups.setdefault(kind, []).append(problem)
+    if all(len(alike) <= _MOST_ALIKE for alike in groups.values()):
+        return list(problems)
+    left = {id(each) for alike in groups.values() if len(alike) > _MOST_ALIKE for each in alike[1:]}
+    firsts = {id(alike[0]): alike for alike in groups.values() if len(alike) > _MOST_ALIKE}
+    return [_of_all(firsts[id(each)]) if id(each) in firsts else each for each in problems if id(each) not in left]
+
+
+def _of_all(alike: list[Problem]) -> Problem:
+    first = alike[0]
+    last = alike[-1].pointer
+    text = tr(
+        "{text} (and {number} more like it, the last at {last})", text=first.text, number=len(alike) - 1, last=last
+    )
+    return first._replace(text=text)

@@ -45,7 +45,7 @@ from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import Refusal, misused
 from hccl_tools.machine import hccn, host, root_info, visible
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     if options.answer:
         return answer(wanted)
     if chip == host_950.CHIP and options.server_ip:
-        raise Refusal(USAGE, tr("--server_ip: the table of a 950 host has no address of the host; leave it out"))
+        raise misused("--server_ip: the table of a 950 host has no address of the host; leave it out")
     if not options.hostfile or chip != host_950.CHIP or options.devices or options.visible_devices:
         this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
     for line in this_host.remarks(wanted):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import os
 import sys
 from collections.abc import Sequence
 
@@ -30,9 +31,9 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, misused
 from hccl_tools.common.words import one_line, some
-from hccl_tools.convert import filling, job, reading, saving, writing
+from hccl_tools.convert import filling, job, reading, writing
 from hccl_tools.table import device_range, given, rank_table
 
 PROGRAM = "convert_hccl.py"
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     if options.output is None:
         sys.stdout.write(text if text.endswith("\n") else text + "\n")
     else:
-        print(saving.save(text, options.output, options.force))
+        print(_save(text, options.output, options.force))
         if not isinstance(result, str) and (problem := verdict.path_problem(options.output)):
             say(problem.line(one_line(options.output)))
     return 0
@@ -103,7 +104,7 @@ def completed(found: job.Job, options: argparse.Namespace, target: str) -> job.J
     """The job with what the options give.  Raises Refusal."""
     if options.devices is not None:
         if found.source != job.HOSTS:
-            raise Refusal(USAGE, tr("--devices is for a list of hosts; this table has the devices of its ranks"))
+            raise misused("--devices is for a list of hosts; this table has the devices of its ranks")
         found = filling.with_devices(found, device_range.parse(options.devices))
     for path in options.facts:
         found = filling.filled(found, filling.Facts(name=given.shown(path), job=of_file(path)[0]), target)
@@ -118,7 +119,7 @@ def named(name: str, target: str) -> JsonObject:
     """The keys of the table that have the job's name.  Raises Refusal."""
     keys = {"v1.1": "collective_id", "legacy_cloud": "group_name", "legacy_lab": "group_name"}
     if target not in keys:
-        raise Refusal(USAGE, tr("--job is for 1.1, lab and cloud; the other formats have no name of the job"))
+        raise misused("--job is for 1.1, lab and cloud; the other formats have no name of the job")
     return {keys[target]: name}
 
 
@@ -141,3 +142,26 @@ def remarks(found: job.Job, target: str) -> list[str]:
     if target in ("v1.0", "v1.2") and not all("device_ip" in device for device in found.devices):
         lines.append(tr("device_ip is missing, which HCCL takes on A2 and A3 only; --facts FILE can give it"))
     return lines
+
+
+def _save(text: str, path: str, force: bool) -> str:
+    """Writes `text` to `path`, whole or not at all; returns the absolute path.  Raises Refusal."""
+    shown = one_line(path)
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise misused("{path} is not a regular file; name another one with --output", path=shown)
+    if not force and _has_other(path, text):
+        raise misused(
+            "{path} exists, and nothing was changed; name another file, or replace it with --force", path=shown
+        )
+    return output.write(text, path)
+
+
+def _has_other(path: str, text: str) -> bool:
+    """Whether a file is there that is not this text already."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(text.encode()) + 1) != text.encode()
+    except FileNotFoundError:
+        return False
+    except OSError:  # it cannot be read, and it is there
+        return True

@@ -28,7 +28,7 @@ from hccl_tools.common import how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.machine import host
 from hccl_tools.table import given, rank_table
@@ -119,6 +119,4 @@ def refuse_input(path: str, files: Sequence[str], table: JsonObject) -> None:
         return
     target = os.path.realpath(path)
     if any(os.path.realpath(name) == target for name in files):
-        raise Refusal(
-            USAGE, tr("{path} is one of the tables to merge; name another file with --output", path=one_line(path))
-        )
+        raise misused("{path} is one of the tables to merge; name another file with --output", path=one_line(path))

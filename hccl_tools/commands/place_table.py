@@ -11,12 +11,11 @@ import sys
 if not __package__:  # run as a file: its own folder would hide the package of the same name
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from hccl_tools.common.language import tr
 from hccl_tools.machine import interpreter
 
 interpreter.check()
 
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.hosts import answering
 from hccl_tools.table import rank_table
 
@@ -35,8 +34,8 @@ def place(path, text):  # type: (str, str) -> str
         with open(path, "rb") as file:
             return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
-        raise Refusal(
-            USAGE, tr("the rank table cannot be written to {path}: {reason}", path=path, reason=error.strerror)
+        raise misused(
+            "the rank table cannot be written to {path}: {reason}", path=path, reason=error.strerror
         ) from error
 
 

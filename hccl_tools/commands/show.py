@@ -23,7 +23,7 @@ from hccl_tools.commands import boundary
 from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, faulty, misused
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
 from hccl_tools.table import given
@@ -58,9 +58,7 @@ def run(options: argparse.Namespace, program: str) -> int:
     generation = None if options.generation == "any" else options.generation
     view = overview.of(from_legacy.converted(table) or table, generation)
     if not view.servers:
-        raise Refusal(
-            BAD, tr("{file} has no ranks that can be shown; see `python hccl_tools/validate_hccl.py FILE`", file=file)
-        )
+        raise faulty("{file} has no ranks that can be shown; see `python hccl_tools/validate_hccl.py FILE`", file=file)
     for line in view.warnings:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
@@ -75,11 +73,10 @@ def run(options: argparse.Namespace, program: str) -> int:
     try:
         from hccl_tools.show import terminal  # imports rich, which only this needs
     except ImportError as error:
-        text = tr(
+        raise misused(
             "the table needs {needed}; {remedy}, or use --svg",
             needed=interpreter.needed("rich"),
             remedy=interpreter.remedy_for("rich"),
-        )
-        raise Refusal(USAGE, text) from error
+        ) from error
     terminal.show(view)
     return 0

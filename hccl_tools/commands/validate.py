@@ -27,7 +27,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, misused
 from hccl_tools.common.words import count
 from hccl_tools.machine import host
 from hccl_tools.table import formats, given, rank_table
@@ -96,10 +96,7 @@ def explain(code: str) -> int:
 
     text = explanations.text(code)
     if text is None:
-        raise Refusal(
-            USAGE,
-            tr("no such code: {code}; the codes are {codes}", code=code, codes=", ".join(explanations.entries())),
-        )
+        raise misused("no such code: {code}; the codes are {codes}", code=code, codes=", ".join(explanations.entries()))
     sys.stdout.write(text)
     return 0
 

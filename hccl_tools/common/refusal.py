@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hccl_tools.common.language import tr
+
 BAD, USAGE, REFUSED = 1, 2, 78  # exit codes: a bad table; the command line or a file; a launch that cannot start
 
 
@@ -20,3 +22,18 @@ class Refusal(Exception):
 
 class NotHere(Refusal):
     """This machine has none of the devices that a launch needs; the launcher says what to type instead."""
+
+
+def refused(message: str, **values: object) -> Refusal:
+    """The Refusal of a launch that cannot start, with one line: what `tr` makes of the message."""
+    return Refusal(REFUSED, tr(message, **values))
+
+
+def misused(message: str, **values: object) -> Refusal:
+    """The same for a command line or a file that is wrong."""
+    return Refusal(USAGE, tr(message, **values))
+
+
+def faulty(message: str, **values: object) -> Refusal:
+    """The same for a table that is wrong, or that does not have what is needed."""
+    return Refusal(BAD, tr(message, **values))

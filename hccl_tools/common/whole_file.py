@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 
 def write(text: str | Iterable[str], path: str, *, mode: int | None = None, errors: str = "strict") -> None:

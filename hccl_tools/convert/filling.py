@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.refusal import faulty
 from hccl_tools.common.words import count, one_line, some
 from hccl_tools.convert.job import HOSTS, NO_SERVER, Job, holds, some_places
 from hccl_tools.table.view import names_of, text
@@ -56,14 +55,13 @@ def _refuse_other_devices(job: Job, facts: Facts, by_rank: dict[str, int]) -> No
     for device in job.devices:
         there = facts.job.devices[by_rank[device["rank_id"]]]
         if there["device_id"] != device["device_id"]:
-            text = tr(
+            raise faulty(
                 "rank {rank} is on device {device}, but on device {other} in {file}; give one about the same job",
                 rank=device["rank_id"],
                 device=device["device_id"],
                 other=there["device_id"],
                 file=one_line(facts.name),
             )
-            raise Refusal(BAD, text)
 
 
 def _with_device_ids(job: Job, facts: Facts) -> Job:
@@ -87,12 +85,11 @@ def _with_device_ids(job: Job, facts: Facts) -> Job:
         for position, device_id in zip(mine, ids):
             devices[position] = {"device_id": device_id, **devices[position]}
     if wrong:
-        text = tr(
+        raise faulty(
             "{file} has another number of devices on {servers}; give one about the same job",
             file=one_line(facts.name),
             servers=some(wrong, 3),
         )
-        raise Refusal(BAD, text)
     return job.replace(devices=devices)
 
 
@@ -105,13 +102,12 @@ def _with_device_ids_by_rank(job: Job, facts: Facts) -> Job:
 def _refuse_other_size(job: Job, facts: Facts) -> None:
     """Raises Refusal where the facts have another number of ranks."""
     if len(facts.job.devices) != len(job.devices):
-        text = tr(
+        raise faulty(
             "{file} has places for {places}, but the table has {ranks}; give one about the same job",
             file=one_line(facts.name),
             places=count(len(facts.job.devices), "rank"),
             ranks=count(len(job.devices), "rank"),
         )
-        raise Refusal(BAD, text)
 
 
 def _names(server: JsonObject) -> list[str]:
@@ -181,13 +177,12 @@ def with_devices(job: Job, numbers: tuple[int, ...]) -> Job:
     devices: list[JsonObject] = []
     for server, ranks in job.groups():
         if len(ranks) != len(numbers):
-            text = tr(
+            raise faulty(
                 "{host} has {slots}, and --devices names {devices}; name as many devices as a host has slots",
                 host=server["server_id"],
                 slots=count(len(ranks), "slot"),
                 devices=count(len(numbers), "device"),
             )
-            raise Refusal(BAD, text)
         devices += ({"device_id": str(number), **rank} for number, rank in zip(numbers, ranks))
     return job.replace(devices=devices)
 
@@ -196,12 +191,11 @@ def with_addresses(job: Job, layer: int) -> Job:
     """The ranks of a version 2.0 table, with their IP addresses on this layer as device_ip.  Raises Refusal."""
     found = [_of_layer(device, layer) for device in job.devices]
     if without := [position for position, address in enumerate(found) if not address]:
-        text = tr(
+        raise faulty(
             "net_layer {layer} has no IPv4 or IPv6 address of {places}; choose another layer with --layer",
             layer=layer,
             places=some_places(job, without),
         )
-        raise Refusal(BAD, text)
     devices = [{**device, "device_ip": address} for device, address in zip(job.devices, found)]
     return job.replace(devices=devices)
 

@@ -9,7 +9,7 @@ from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
-from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, faulty
 from hccl_tools.common.words import count, one_line
 from hccl_tools.convert.job import HOSTS, NO_SERVER, Job
 from hccl_tools.hosts import hostfile
@@ -112,10 +112,9 @@ def _of_hosts(found: hostfile.Hosts, name: str) -> tuple[Job, list[str]]:
         lost.append(tr("the users before @ ({number})", number=count(users, "host")))
     for host in hosts:
         if host.slots is None:
-            text = tr(
+            raise faulty(
                 "{file}: {host} has no number of ranks; write {host} slots=N", file=one_line(name), host=host.name
             )
-            raise Refusal(BAD, text)
     owners = [number for number, host in enumerate(hosts) for _ in range(host.slots or 0)]
     return (
         Job(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
-from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, faulty
 from hccl_tools.common.words import clauses, some
 from hccl_tools.convert.job import HOSTS, NO_SERVER, Job, host_of, some_places
 from hccl_tools.hosts import hostfile
@@ -57,7 +57,7 @@ def _refuse_processors(job: Job, target: str, name: str) -> None:
     without = [position for position, device in enumerate(job.devices) if device["device_id"] == "-1"]
     if without and target != "v1.1":
         places = some_places(job, without)
-        raise Refusal(BAD, tr("{what} has no ranks on processors, as {places} of the table", what=name, places=places))
+        raise faulty("{what} has no ranks on processors, as {places} of the table", what=name, places=places)
 
 
 def _version_1(version: str) -> Callable[[Job, str], JsonObject]:
@@ -191,9 +191,7 @@ def _hosts(job: Job) -> str:
     blocks.sort(key=lambda block: block[0])
     ranks = [rank for numbers, _ in blocks for rank in numbers]
     if ranks != list(range(len(ranks))):
-        raise Refusal(
-            BAD, tr("a list of hosts gives each host consecutive ranks, and these servers share ranges of them")
-        )
+        raise faulty("a list of hosts gives each host consecutive ranks, and these servers share ranges of them")
     hosts = [(host_of(server), len(numbers)) for numbers, server in blocks]
     for host, _ in hosts:
         if fault := hostfile.fault_of_host(host):
@@ -201,7 +199,7 @@ def _hosts(job: Job) -> str:
     text = "".join(f"{host} slots={slots}\n" for host, slots in hosts)
     read = hostfile.parse(text.encode(), tr("the list of hosts"))
     if [(host.login, host.slots) for host in read.hosts] != hosts:
-        raise Refusal(BAD, tr("the list of hosts would not be read as it is meant: {hosts}", hosts=_shown(hosts)))
+        raise faulty("the list of hosts would not be read as it is meant: {hosts}", hosts=_shown(hosts))
     return text
 
 

@@ -8,7 +8,7 @@ from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
-from hccl_tools.common.refusal import BAD, USAGE, Refusal
+from hccl_tools.common.refusal import BAD, USAGE, Refusal, faulty, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import answering, ask, cards, cards_judge
 from hccl_tools.hosts.ask import Answer, Asker
@@ -33,13 +33,8 @@ def read_servers(path: str) -> list[Server]:
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:
-                raise Refusal(
-                    BAD,
-                    tr(
-                        "{path}: {place} has no device_ip; there is no network to check",
-                        path=shown,
-                        place=device.pointer,
-                    ),
+                raise faulty(
+                    "{path}: {place} has no device_ip; there is no network to check", path=shown, place=device.pointer
                 )
     return servers
 
@@ -51,7 +46,7 @@ def servers_in(data: bytes, shown: str) -> list[Server]:
         raise Refusal(BAD, *(problem.line(shown) for problem in errors(problems)))
     servers = rank_table.servers(from_legacy.converted(table) or table)
     if not servers:
-        raise Refusal(BAD, tr("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown))
+        raise faulty("{path} has no server_list; tables of versions 1.0 and 1.2 can be checked", path=shown)
     return servers
 
 
@@ -149,19 +144,17 @@ def own_server(servers: Sequence[Server], server_id: str | None) -> Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
     if driver.find(driver.HCCN_TOOL) is None:
         why, remedy = driver.missing(driver.HCCN_TOOL)
-        raise Refusal(USAGE, tr("{why}, and only it can ask the cards; {remedy}", why=why, remedy=remedy))
+        raise misused("{why}, and only it can ask the cards; {remedy}", why=why, remedy=remedy)
     if server_id:
         ours = [server for server in servers if server.server_id == server_id]
         if not ours:
-            raise Refusal(USAGE, tr("--server_id {server_id} is not in the table", server_id=one_line(server_id)))
+            raise misused("--server_id {server_id} is not in the table", server_id=one_line(server_id))
     else:  # not by the addresses of its cards: whether these are right is what the check is about
         ours = [server for server in servers if any(map(host.owns, server.names))]
     if len(ours) != 1:
         names = ", ".join(one_line(server.server_id) for server in (ours or servers)[:5])
         what = tr("several servers of the table are") if ours else tr("no server of the table is")
-        raise Refusal(
-            USAGE, tr("{what} this host ({names}); say which one with --server_id ID", what=what, names=names)
-        )
+        raise misused("{what} this host ({names}); say which one with --server_id ID", what=what, names=names)
     return ours[0]
 
 

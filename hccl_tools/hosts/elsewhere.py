@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import project, version
 from hccl_tools.common.language import tr
@@ -16,10 +17,6 @@ from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import finder, node_sets
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _MOST_NAMED = 8  # hosts, or sets of them, in one line
 _WHOLE, _SHOWN = 64, 8  # characters of a digest

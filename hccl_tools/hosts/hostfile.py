@@ -15,6 +15,7 @@ that Open MPI silently accepts and then runs on the wrong hosts or not at all.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from hccl_tools.common import nearly
 from hccl_tools.common.language import tr
@@ -24,10 +25,6 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import node_sets
 from hccl_tools.table.address import family
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9](?:[A-Za-z0-9_.-]*[A-Za-z0-9])?")
 _COUNTS = ("slots", "count", "cpu")  # Open MPI's names for the number of slots

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import short, some
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 MOST = 1 << 16  # hosts of one word: as many as a job has ranks
 _SET = re.compile(r"\[([^\[\]]*)\]")

@@ -6,17 +6,13 @@ Every host gets the same words on stdin: what is common to the questions, and wh
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
+from hccl_tools.common.documents import JsonObject
 from hccl_tools.hosts import answering, ask, elsewhere, pieces, together
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.hosts.running import Call
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from hccl_tools.common.documents import JsonObject
-    from hccl_tools.machine.programs import Ended
+from hccl_tools.machine.programs import Ended
 
 _EACH, _MOST = 1 << 17, 1 << 27  # bytes of output that are kept: for each host, and of all
 

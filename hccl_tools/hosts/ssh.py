@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 
 # The names of Open MPI 4 and of 5.
@@ -40,14 +40,11 @@ def _split(typed: str, names: Sequence[str], default: str) -> list[str]:
         return shlex.split(text)
     except ValueError as error:
         where = "--ssh" if typed else name
-        raise Refusal(
-            USAGE,
-            tr(
-                "{where} {text} cannot be read as a command: {reason}; write it as for a shell",
-                where=where,
-                text=one_line(text),
-                reason=error,
-            ),
+        raise misused(
+            "{where} {text} cannot be read as a command: {reason}; write it as for a shell",
+            where=where,
+            text=one_line(text),
+            reason=error,
         ) from error
 
 

@@ -22,15 +22,12 @@ import re
 import selectors
 import subprocess
 import time
+from collections.abc import Callable, Iterable
 
 from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.hosts.running import Call, Running, signals_held
 from hccl_tools.machine.programs import Ended, environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 ARRIVING = 32  # connections that log in at the same time, at first
 LEAST_ARRIVING = 2

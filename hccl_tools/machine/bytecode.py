@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
 
 from hccl_tools.common.project import ROOT
 from hccl_tools.common.record import Row
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 STANDARD = "Python"  # in place of a module: Python's own
 OF_RANKS = ("mindspore", "numpy", "scipy", STANDARD)  # MindSpore imports NumPy and SciPy

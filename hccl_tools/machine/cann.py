@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 
 from hccl_tools.machine import system_files
 from hccl_tools.machine.driver import DEFAULT_ROOT
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def active() -> str:

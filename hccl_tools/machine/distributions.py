@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
 
 from hccl_tools.common.grouping import grouped
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _WHEEL, _EGG = ".dist-info", ".egg-info"
 _OF_EGG = "EGG-INFO"  # in a folder of sys.path that is a distribution itself

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import sockets, system_files
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 OUTGOING = "/proc/sys/net/ipv4/ip_local_port_range"
 RESERVED = "/proc/sys/net/ipv4/ip_local_reserved_ports"

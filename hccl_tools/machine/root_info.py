@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import BAD, Refusal
+from hccl_tools.common.refusal import BAD, Refusal, faulty
 from hccl_tools.common.words import clauses, named, one_line, some
 from hccl_tools.table import rank_table
 from hccl_tools.table.view import objects
@@ -30,13 +30,12 @@ class RootInfo:
     def of(self, devices: Sequence[int]) -> list[JsonObject]:
         """The entries of these devices, in this order, as a rank table has them.  Raises Refusal."""
         if missing := [device for device in devices if device not in self.entries]:
-            text = tr(
+            raise faulty(
                 "{path} does not describe {devices}, only {others}; choose from those with --devices",
                 path=one_line(self.path),
                 devices=named("device", missing),
                 others=named("device", self.entries),
             )
-            raise Refusal(BAD, text)
         return [{key: entry[key] for key in _KEPT if key in entry} for entry in map(self.entries.__getitem__, devices)]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.record import Row
+from collections.abc import Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from hccl_tools.common.record import Row
 
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")  # a host without IPv6 has one of them
 ESTABLISHED, LISTENS = "01", "0A"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from hccl_tools.common.numbers import whole_number
+
 _LONGEST = 1 << 20  # characters of a file
 
 
@@ -14,6 +16,11 @@ def read(path: str) -> str | None:
             return file.read(_LONGEST).strip()
     except OSError:
         return None
+
+
+def number(path: str) -> int | None:
+    """The whole number in the file; None where there is none, such as "max"."""
+    return whole_number(read(path) or "")
 
 
 def value(path: str, key: str) -> str | None:

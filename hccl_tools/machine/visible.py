@@ -19,7 +19,7 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import count, named, one_line, short
 
 NPUS, GPUS = "ASCEND_RT_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"
@@ -55,14 +55,13 @@ class Visible(Record):
 
     def refusal(self, devices: list[int]) -> Refusal:
         """That `devices` are hidden, and what to do."""
-        text = tr(
+        return refused(
             "{devices} cannot be used: {limit} shows the ranks only {visible}; choose from those, or: unset {name}",
             devices=named("device", devices),
             limit=self.limit,
             visible=listed(self.ids or ()),
             name=self.limit.partition("=")[0],
         )
-        return Refusal(REFUSED, text)
 
 
 def of(target: str) -> Visible:
@@ -131,18 +130,15 @@ def _wrong(text: str, fault: str, read: list[int], here: list[int] | None = None
     meant = [whole_number(word) for word in text.split(",")]
     places = [here.index(device) for device in meant if here and device in here] if here else []
     right = places if len(places) == len(meant) else [0, 1, 2, 3]
-    return Refusal(
-        REFUSED,
-        tr(
-            "{variable}: {fault}; {read}; write numbers such as {name}={right}, or: unset {name}",
-            variable=f"{NPUS}={short(text)}",
-            fault=fault,
-            read=tr("CANN reads only {numbers} of it", numbers=",".join(map(str, read)))
-            if read
-            else tr("CANN reads nothing of it"),
-            name=NPUS,
-            right=",".join(map(str, right)),
-        ),
+    return refused(
+        "{variable}: {fault}; {read}; write numbers such as {name}={right}, or: unset {name}",
+        variable=f"{NPUS}={short(text)}",
+        fault=fault,
+        read=tr("CANN reads only {numbers} of it", numbers=",".join(map(str, read)))
+        if read
+        else tr("CANN reads nothing of it"),
+        name=NPUS,
+        right=",".join(map(str, right)),
     )
 
 
@@ -156,7 +152,7 @@ def gpus() -> Visible:
         return Visible()
     limit = f"{GPUS}={short(text)}"
     if hides_all_gpus():
-        raise Refusal(REFUSED, tr("{variable} hides all GPUs; name some, or: unset {name}", variable=limit, name=GPUS))
+        raise refused("{variable} hides all GPUs; name some, or: unset {name}", variable=limit, name=GPUS)
     words = [word.strip() for word in text.split(",")]
     if "-1" in words:  # CUDA ends there
         words = words[: words.index("-1")]
@@ -169,8 +165,7 @@ def gpus() -> Visible:
     ids = [number for number in found if number is not None]
     for place, number in enumerate(ids):
         if number in ids[:place]:
-            text = tr("{variable} names GPU {number} twice; name each once", variable=limit, number=number)
-            raise Refusal(REFUSED, text)
+            raise refused("{variable} names GPU {number} twice; name each once", variable=limit, number=number)
     return _of_job("GPUS", Visible(ids=tuple(ids), limit=limit))
 
 
@@ -187,11 +182,11 @@ def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
         return number
     if not word.startswith("GPU-"):
         text = tr('{variable}: "{word}" is neither a number nor the UUID of a GPU', variable=limit, word=short(word))
-        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=text))
+        raise refused("{text}; see: nvidia-smi -L", text=text)
     found = [place for place, uuid in enumerate(uuids) if uuid.lower().startswith(word.lower())]
     if len(found) != 1 and uuids:
         what = tr("no GPU here has this UUID") if not found else tr("several GPUs here have UUIDs that begin so")
-        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=f"{limit}: {short(word)}: {what}"))
+        raise refused("{text}; see: nvidia-smi -L", text=f"{limit}: {short(word)}: {what}")
     return found[0] if found else None
 
 

@@ -32,8 +32,8 @@ _HOW = marked('write a range such as "[0,8)" (8 itself is not in it) or a list s
 class RangeError(Refusal):
     """The text is not in the grammar, or names no device, one twice, or one that cannot exist."""
 
-    def __init__(self, line: str) -> None:
-        super().__init__(USAGE, one_line(line))
+    def __init__(self, message: str, **values: object) -> None:
+        super().__init__(USAGE, one_line(tr(message, **values)))
 
 
 def parse(text: str) -> tuple[int, ...]:
@@ -48,16 +48,11 @@ def parse(text: str) -> tuple[int, ...]:
         for position, device in enumerate(ids):
             if device in ids[:position]:
                 raise RangeError(
-                    tr('"{text}" names device {device} twice; a device carries one rank', text=text, device=device)
+                    '"{text}" names device {device} twice; a device carries one rank', text=text, device=device
                 )
         return ids
     raise RangeError(
-        tr(
-            '"{text}" is neither a range nor a list of devices: {fault}; {how}',
-            text=text,
-            fault=_fault(text),
-            how=tr(_HOW),
-        )
+        '"{text}" is neither a range nor a list of devices: {fault}; {how}', text=text, fault=_fault(text), how=tr(_HOW)
     )
 
 
@@ -80,11 +75,7 @@ def _half_open(text: str, first: str, end: str) -> tuple[int, ...]:
     start, stop = (_device_id(text, number, MAX_DEVICE_ID + 1) for number in (first, end))
     if stop <= start:
         raise RangeError(
-            tr(
-                '"{text}" names no device: the second number must be larger than the first; {how}',
-                text=text,
-                how=tr(_HOW),
-            )
+            '"{text}" names no device: the second number must be larger than the first; {how}', text=text, how=tr(_HOW)
         )
     return tuple(range(start, stop))
 
@@ -106,7 +97,7 @@ def _of_others(text: str, match: re.Match[str]) -> tuple[int, ...]:
         fewer=named("device", ids),
         more=named("device", [*ids, end]),
     )
-    raise RangeError(tr('"{text}" can mean two things; {remedy}', text=text, remedy=remedy))
+    raise RangeError('"{text}" can mean two things; {remedy}', text=text, remedy=remedy)
 
 
 def _part(text: str, part: str) -> tuple[int, ...]:
@@ -115,11 +106,11 @@ def _part(text: str, part: str) -> tuple[int, ...]:
     if not dash:
         return (_device_id(text, first, MAX_DEVICE_ID),)
     if "-" in last:
-        raise RangeError(tr('"{text}": {part} has two dashes; {how}', text=text, part=part.strip(), how=tr(_HOW)))
+        raise RangeError('"{text}": {part} has two dashes; {how}', text=text, part=part.strip(), how=tr(_HOW))
     start, end = _device_id(text, first, MAX_DEVICE_ID), _device_id(text, last, MAX_DEVICE_ID)
     if end < start:
         how = tr('write "{right}"', right=f"{end}-{start}")
-        raise RangeError(tr('"{text}": {part} runs backwards; {how}', text=text, part=part.strip(), how=how))
+        raise RangeError('"{text}": {part} runs backwards; {how}', text=text, part=part.strip(), how=how)
     return tuple(range(start, end + 1))
 
 
@@ -127,12 +118,10 @@ def _device_id(text: str, number: str, largest: int) -> int:
     # The length first: int() of a long run of digits is slow, and from 4,300 digits on an error.
     if len(number.strip()) > 3 or int(number) > largest:
         raise RangeError(
-            tr(
-                '"{text}": {number} is too large; device ids run from 0 to {largest}',
-                text=text,
-                number=number.strip()[:20],
-                largest=MAX_DEVICE_ID,
-            )
+            '"{text}": {number} is too large; device ids run from 0 to {largest}',
+            text=text,
+            number=number.strip()[:20],
+            largest=MAX_DEVICE_ID,
         )
     return int(number)
 

@@ -6,7 +6,7 @@ import sys
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
 
@@ -44,4 +44,4 @@ def read(path: str) -> tuple[Any, list[Problem]]:
 def refuse_twice(paths: Sequence[str]) -> None:
     """Raises Refusal where standard input would be read a second time: there is nothing left then."""
     if paths.count(STDIN) > 1:
-        raise Refusal(USAGE, tr("standard input can be read once; write - once, and name files for the other tables"))
+        raise misused("standard input can be read once; write - once, and name files for the other tables")

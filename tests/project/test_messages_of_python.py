@@ -33,9 +33,10 @@ def calls(path):
 
 
 def calls_of_tr(path):
-    return [
-        call for call in calls(path) if getattr(call.func, "id", "") == "tr" and isinstance(call.args[0], ast.Constant)
-    ]
+    """Those, and the calls of functions that give their values to tr."""
+    functions = ("tr", "refused", "misused", "faulty", "SuperPodError", "RangeError")
+    found = [call for call in calls(path) if getattr(call.func, "attr", getattr(call.func, "id", "")) in functions]
+    return [call for call in found if isinstance(call.args[0], ast.Constant)]
 
 
 def lacks(call):
@@ -79,7 +80,7 @@ ENGLISH = {
 
 def words_of(node):
     """The texts in an expression that are not for translation yet: of f-strings only what is between the values."""
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("tr", "marked", "count", "named"):
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in messages.PYTHON:
         return
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import select
-import signal
 import time
 
 from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
 from tools.attempts.wire import FROM_HOSTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>: the signal that a process gets when its parent has ended
 
 
 class Left(Exception):
@@ -40,7 +37,7 @@ class Launcher:
 
     def end_with_it(self, pid: int) -> None:
         """From now on SIGKILL of the launcher, too, ends this process, so that the other hosts see it."""
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        programs.end_with_parent()
         if os.getppid() != pid:
             raise Left
 

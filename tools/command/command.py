@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import project
 from hccl_tools.common.quoting import quoted
@@ -13,14 +14,9 @@ from tools.command.line import Line, MpirunWords
 from tools.command.parse import parse
 from tools.command.settings import Settings
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-
 MOST_TYPED = 32768  # characters of a command line that is kept
 # Options of the launcher alone: tools.launch.request.Request has no field for them.
-_OWN = (
+_OWN = [
     "console",
     "engine",
     "grace",
@@ -38,7 +34,7 @@ _OWN = (
     "stop_before",
     "timeout",
     "zoo",
-)
+]
 
 
 class Command(Record):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hccl_tools.common import project, typed
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 # What every script with this engine has, unless it says where its ranks are placed: options that not every script has,
 # options that make no sense there, the file with the options of another launcher.

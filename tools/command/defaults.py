@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.refusal import Refusal
 from tools.command import options, table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from tools.command.line import Line
+from tools.command.line import Line
 
 VARIABLE = "MSLAUNCH_OPTIONS"
 # What a launch runs, and how the words are read, is typed.
@@ -50,15 +47,13 @@ def _read(line: Line, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     while at < len(words):
         word = words[at]
         if not word.startswith("-") or word == "--":
-            raise line.mistake(
-                tr("{word} is not an option; type programs, configs and their arguments", word=quote(word))
-            )
+            raise line.misused("{word} is not an option; type programs, configs and their arguments", word=quote(word))
         long = word if word.startswith("--") else f"-{word}"
         name = table.bare(long)
         if name in _TYPED:
-            raise line.mistake(tr("{option} is for a single launch; type it there", option=table.typed(name)))
+            raise line.misused("{option} is for a single launch; type it there", option=table.typed(name))
         if name not in every or (len(name) == 1) is word.startswith("--"):
-            raise line.mistake(tr("unknown option {option}{instead}", option=quote(word), instead=_near(name, every)))
+            raise line.misused("unknown option {option}{instead}", option=quote(word), instead=_near(name, every))
         value, taken = options.value_of(line, every[name].takes, [long, *words[at + 1 :]])
         yield name, value
         at += taken

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from hccl_tools.common.language import marked, tr
 from tools.command import table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.command.declaration import Declaration
-    from tools.command.line import Line
+from tools.command.declaration import Declaration
+from tools.command.line import Line
 
 _USAGE = ("Usage:", "用法：")
 _EXIT = marked(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from hccl_tools.common import language
 from tools.command import table
 from tools.command.defaults import VARIABLE
 from tools.command.program import TAKE_FILES
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 
 def typed(words: Iterable[str]) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal
 from tools.command import table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from tools.command.declaration import Declaration
+from tools.command.declaration import Declaration
 
 
 class MpirunWords(Record):
@@ -73,8 +70,8 @@ class Line:
         """Its value, a whole number."""
         value = self.value(option, default)
         if not is_number(value):
-            raise self.mistake(
-                tr("--{option} {value} is not a whole number of at most 8 digits", option=option, value=value)
+            raise self.misused(
+                "--{option} {value} is not a whole number of at most 8 digits", option=option, value=value
             )
         return int(value)
 
@@ -85,8 +82,8 @@ class Line:
     def one_of(self, option: str, value: str, choices: Sequence[str]) -> str:
         """The value of an option, which is one of these."""
         if value not in choices:
-            raise self.mistake(
-                tr("--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices))
+            raise self.misused(
+                "--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices)
             )
         return value
 
@@ -102,6 +99,10 @@ class Line:
         """The mistake, and how to get help."""
         command = self.declaration.command_line()
         return Refusal(USAGE, harmless(tr("{mistake}; see: {command} --help", mistake=text, command=command)))
+
+    def misused(self, message: str, **values: object) -> Refusal:
+        """The same of what `tr` makes of a message."""
+        return self.mistake(tr(message, **values))
 
     def hint(self) -> str:
         """The end of a message about a word too many."""

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from tools.command import table
-from tools.command.line import is_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tools.command.line import Line
+from tools.command.line import Line, is_number
 
 _LEAST = 3  # letters of a name that can be nearly another one
 _TARGETS = ("ascend", "gpu", "cpu")

@@ -6,19 +6,15 @@ mpirun_table.py says what each means.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
+from tools.command.line import Line
 from tools.command.mpirun_table import OPTIONS, PARAMETERS, Meaning
 from tools.command.options import take_option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from tools.command.line import Line
 
 
 class _Typed(Record):
@@ -44,7 +40,7 @@ def take(line: Line, words: Sequence[str]) -> int:
     if equals and meaning.values == 1:
         values, taken = [value], 1
     elif equals:
-        raise line.mistake(tr("{typed}: write its values after it, without =", typed=typed))
+        raise line.misused("{typed}: write its values after it, without =", typed=typed)
     else:
         values = list(words[1 : meaning.values + 1])
         taken = len(values) + 1
@@ -59,15 +55,13 @@ def check(line: Line) -> None:
     if line.mpirun.given.get("bind_to", "none") != "none":
         for name in ("bind_core", "bind_numa"):
             if line.given(name):
-                text = tr("--{option} and --bind-to say different things; give one of them", option=name)
-                raise line.mistake(text)
+                raise line.misused("--{option} and --bind-to say different things; give one of them", option=name)
     has_hosts = line.names[:1] in (("HOSTS",), ("HOSTFILE",)) or line.given("hosts") or line.given("hostfile")
     if has_hosts and line.one_host:
-        text = tr(
+        raise line.misused(
             "{typed}: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8",
             typed=line.one_host[0],
         )
-        raise line.mistake(text)
 
 
 def _check_values(option: _Typed, number: int) -> None:
@@ -75,16 +69,16 @@ def _check_values(option: _Typed, number: int) -> None:
     line, typed = option.line, option.typed
     if len(option.values) != number:
         if number == 1:
-            raise line.mistake(tr("{typed} needs 1 value", typed=typed))
-        raise line.mistake(tr("{typed} needs {number} values", typed=typed, number=number))
+            raise line.misused("{typed} needs 1 value", typed=typed)
+        raise line.misused("{typed} needs {number} values", typed=typed, number=number)
     for value in option.values:
         is_option = value.startswith("-") and not value[1:2].isdigit() and " " not in value
         if not value or is_option:
-            raise line.mistake(tr("{typed}: {value} is not a value", typed=typed, value=quote(value)))
+            raise line.misused("{typed}: {value} is not a value", typed=typed, value=quote(value))
         if option.name not in ("x", "H", "host") and any(
             c < " " or "\x7f" <= c <= "\x9f" or c in "\u2028\u2029" for c in value
         ):
-            raise line.mistake(tr("{typed}: {value} has a control character", typed=typed, value=quote(value)))
+            raise line.misused("{typed}: {value} has a control character", typed=typed, value=quote(value))
 
 
 def _apply(option: _Typed, meaning: Meaning) -> None:
@@ -113,7 +107,7 @@ def _pass(line: Line, name: str, values: list[str]) -> None:
 def _pass_once(option: _Typed, key: str) -> None:
     """Passes what mpirun takes only once."""
     if key in option.line.mpirun.given:
-        raise option.line.mistake(tr("{typed} is given twice; give it once", typed=option.typed))
+        raise option.line.misused("{typed} is given twice; give it once", typed=option.typed)
     option.line.mpirun.given[key] = option.values[-1]
     _pass(option.line, option.name, option.values)
 
@@ -122,7 +116,7 @@ def _hosts(option: _Typed) -> None:
     line = option.line
     is_file, before = option.name.endswith("file"), line.value("hosts")
     if line.given("hostfile") or (before and is_file):
-        raise line.mistake(tr("{typed}: the hosts are named twice; name them once", typed=option.shown()))
+        raise line.misused("{typed}: the hosts are named twice; name them once", typed=option.shown())
     named = home.path(option.values[0]) if is_file else option.values[0]
     hosts = f"{before},{named}" if before else named  # mpirun adds them up
     line.options.append(("hostfile" if is_file else "hosts", hosts))
@@ -154,17 +148,16 @@ def _folder(option: _Typed) -> None:
     except OSError:
         here = False
     if not here:
-        text = tr(
+        raise option.line.misused(
             "{typed}: ranks run in the folder where you type the command; type cd {folder} before it",
             typed=option.shown(),
             folder=quote(folder),
         )
-        raise option.line.mistake(text)
 
 
 def _stdin(option: _Typed) -> None:
     if option.values[0] != "none":
-        raise option.line.mistake(tr("{typed}: ranks have no standard input", typed=option.shown()))
+        raise option.line.misused("{typed}: ranks have no standard input", typed=option.shown())
 
 
 def _failure(option: _Typed) -> None:
@@ -172,7 +165,7 @@ def _failure(option: _Typed) -> None:
     if value in ("0", "false", "no"):
         option.line.options.append(("keep_going", "1"))
     elif value not in ("1", "true", "yes"):
-        raise option.line.mistake(tr("{typed}: write 1, or 0 for --keep_going", typed=option.shown()))
+        raise option.line.misused("{typed}: write 1, or 0 for --keep_going", typed=option.shown())
 
 
 def _parameter(option: _Typed) -> None:
@@ -180,8 +173,9 @@ def _parameter(option: _Typed) -> None:
     parameter, value = option.values
     typed = f"{option.typed} {parameter}"
     if not (parameter.isascii() and parameter.replace("_", "a").isalnum()):
-        text = tr("{typed}: {parameter} is not the name of a parameter", typed=typed, parameter=parameter)
-        raise option.line.mistake(text)
+        raise option.line.misused(
+            "{typed}: {parameter} is not the name of a parameter", typed=typed, parameter=parameter
+        )
     meaning = PARAMETERS.get(parameter)
     if meaning:
         _apply(option.replace(typed=typed, values=[value]), meaning)
@@ -200,15 +194,14 @@ def _variable(option: _Typed) -> None:
     line, words = option.line, option.line.mpirun
     name, equals, value = option.values[0].partition("=")
     if not (name.isascii() and name.isidentifier()):
-        text = tr("-x {name}: write -x NAME or -x NAME=VALUE", name=quote(name))
-        raise line.mistake(text)
+        raise line.misused("-x {name}: write -x NAME or -x NAME=VALUE", name=quote(name))
     if not equals:
         if name not in words.export and name not in words.values and name not in line.environ:
             line.note(tr("note: -x {name}: your shell exports no such variable", name=name))
         words.export.add(name)
         return
     if name.startswith("LAUNCH_") or name in CONTRACT:
-        raise line.mistake(tr("-x {name}=...: the launch itself sets {name}", name=name))
+        raise line.misused("-x {name}=...: the launch itself sets {name}", name=name)
     words.values[name] = value
     if name in ("DATA_PATH", "PYTHONPATH"):  # the plan looks there, too
         line.environment[name] = value

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common import home
-from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import seconds
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from tools.command import program, table
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
+from tools.command.line import Line
 
 _FLAG = {"True": "1", "true": "1", "False": "", "false": ""}
 _BEFORE_NUMBER = ("-n", "-np", "-N", "-ppn")  # people type -n4
@@ -64,7 +60,7 @@ def _meant(line: Line, option: str) -> str:
 
 
 def _unknown(line: Line, option: str, instead: str) -> Refusal:
-    return line.mistake(tr("unknown option {option}{instead}", option=option, instead=instead))
+    return line.misused("unknown option {option}{instead}", option=option, instead=instead)
 
 
 def value_of(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
@@ -74,14 +70,14 @@ def value_of(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
     taken = 1
     if takes == "-":
         if equals and value not in _FLAG:
-            raise line.mistake(tr("{option} takes no value", option=typed))
+            raise line.misused("{option} takes no value", option=typed)
         return _FLAG[value] if equals else "1", taken
     if takes.startswith("[True"):
         return _flag(line, takes, words)
     if not equals:
         value, taken = _next_word(line, takes, words)
     if not value:
-        raise line.mistake(tr("{option} needs a value: {option} {takes}", option=typed, takes=takes))
+        raise line.misused("{option} needs a value: {option} {takes}", option=typed, takes=takes)
     return _meaning(line, takes, typed, value), taken
 
 
@@ -90,12 +86,11 @@ def _meaning(line: Line, takes: str, typed: str, value: str) -> str:
     if takes == "SECONDS":
         number = seconds(value, 0, _MOST_SECONDS)
         if number is None:
-            text = tr(
+            raise line.misused(
                 "{option} {value} is not a time: write whole seconds of at most 8 digits, or 90s, 10m, 2h, 1h30m, 1d",
                 option=typed,
                 value=quote(value),
             )
-            raise line.mistake(text)
         return str(number)
     if takes == "NAMES":
         return ",".join(map(home.path, value.split(",")))
@@ -124,8 +119,8 @@ def _flag(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
     if word not in _FLAG and (equals or taken == 2) and _may_be_map(takes, word):
         return home.path(word), taken
     if word not in _FLAG:
-        raise line.mistake(
-            tr("{option}={word}: write {option}, {option}=True or {option}=False", option=option, word=quote(word))
+        raise line.misused(
+            "{option}={word}: write {option}, {option}=True or {option}=False", option=option, word=quote(word)
         )
     return _FLAG[word], taken
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.command import help as help_page
 from tools.command import options, program
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tools.command.line import Line
+from tools.command.line import Line
 
 
 def parse(line: Line, words: Sequence[str]) -> None:
@@ -86,7 +83,7 @@ def _take_synonym(line: Line, words: Sequence[str]) -> int:
 def _take_rest(line: Line, words: Sequence[str]) -> None:
     """Takes the words after --."""
     if not line.launches:
-        raise line.mistake(tr("unknown option --"))
+        raise line.misused("unknown option --")
     if line.declaration.quoted:  # the words of the one that is one quoted argument
         line.arguments += words
     elif not program.takes_after_dashes(line, words):
@@ -113,10 +110,10 @@ def _check_count(line: Line) -> None:
     if given < len(line.names):
         name = tr("PROGRAM or CONFIG") if line.names == ("CONFIG",) else line.names[given]
         instead = program.as_value(line) if line.launches else ""
-        raise line.mistake(tr("{name} is missing{instead}", name=name, instead=instead))
+        raise line.misused("{name} is missing{instead}", name=name, instead=instead)
     if given > len(line.names):
         extra = quote(line.arguments[len(line.names)])
-        raise line.mistake(tr("one argument too many: {argument}{hint}", argument=extra, hint=line.hint()))
+        raise line.misused("one argument too many: {argument}{hint}", argument=extra, hint=line.hint())
 
 
 def _check_order(line: Line) -> None:

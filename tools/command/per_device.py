@@ -6,10 +6,7 @@ import os
 
 from hccl_tools.common.language import marked, tr
 from hccl_tools.table import device_range
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.command.line import Line
+from tools.command.line import Line
 
 TARGETS = {"gpu": "GPU", "npu": "Ascend", "cpu": "CPU", "auto": ""}
 OPTIONS = ("n", "npernode", "local_worker_num", "ntasks_per_node")  # ours, for which they can stand
@@ -28,12 +25,11 @@ def finish(line: Line) -> None:
         return
     number = _devices(line, target)
     if not number:
-        text = tr(
+        raise line.misused(
             "{typed}: this host shows no {target}; write the number of ranks, or: --device_target CPU",
             typed=typed,
             target="NPU" if target == "Ascend" else target,
         )
-        raise line.mistake(text)
     each = tr("one for each core") if target == "CPU" else tr("one for each device of this host")
     line.note(tr("note: {typed}: {number} ranks, {each}", typed=typed, number=number, each=each))
     line.options.append((own, str(number)))
@@ -44,10 +40,9 @@ def _target(line: Line, typed: str, named: str) -> str:
     """The hardware that the ranks run on: the word names it, else --device_target or the script, else this machine."""
     given = line.value("device_target")
     if named and given and given.lower() != named.lower():
-        text = tr(
+        raise line.misused(
             "{typed} and --device_target {target} name different hardware; give one of them", typed=typed, target=given
         )
-        raise line.mistake(text)
     if named and not given and "device_target" in line.table:
         line.options.append(("device_target", named))
     found = named or given or line.declaration.extra.get("device_target", "")

@@ -13,19 +13,14 @@ program takes all words after it, unchanged. What a word is follows from the wor
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
-from tools.command.line import is_number
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
+from tools.command.line import Line, is_number
 
 _PROGRAMS, _CONFIGS = (".py", ".sh"), (".yaml", ".yml")
 # Options whose value may well end so.
@@ -46,12 +41,11 @@ def takes(line: Line, words: Sequence[str]) -> bool:
                 raise _unclear(line, word)
             return False
     if option := _named(line):
-        text = tr(
+        raise line.misused(
             "{program} is a program, and --{option} names another one; give one of them",
             program=word.rpartition("/")[2],
             option=option,
         )
-        raise line.mistake(text)
     line.program = [word, *words[1:]]
     return True
 
@@ -70,11 +64,11 @@ def arguments(line: Line) -> tuple[str, ...]:
     """
     names, given = line.names, len(line.arguments)
     if line.given("pytest") and line.given("train_script"):
-        raise line.mistake(tr("--train_script and --pytest name two programs; give one of them"))
+        raise line.misused("--train_script and --pytest name two programs; give one of them")
     if _has_hosts(line):
         if given:
             what = f"{' '.join(names)} {line.arguments[0]}"
-            raise line.mistake(tr("{argument}: an option names hosts, too; name them once", argument=what))
+            raise line.misused("{argument}: an option names hosts, too; name them once", argument=what)
         return ()
     if names == ("HOSTS",) and not given:
         line.note(tr("note: no HOSTS are named: all ranks run on this host"))
@@ -161,12 +155,11 @@ def is_run(line: Line, word: str) -> bool:
             return False
     elif not is_path and not is_folder and not line.arguments and word and programs.on_path(word):
         return False
-    text = tr(
+    raise line.misused(
         "--resume {run}: no run has this folder (launch.json is not in it); another run: --resume=FOLDER;"
         " the newest run, and {run} as an argument: --resume=newest {run}",
         run=quote(word),
     )
-    raise line.mistake(text)
 
 
 def _named(line: Line) -> str:
@@ -176,11 +169,11 @@ def _named(line: Line) -> str:
 
 def _config_argument(line: Line) -> tuple[str, ...]:
     if line.given("pytest") and (line.arguments or line.given("config")):
-        raise line.mistake(tr("--pytest runs tests, which get no config; give one of them"))
+        raise line.misused("--pytest runs tests, which get no config; give one of them")
     if not line.arguments and (line.program or _named(line)):
         return ()
     if line.given("config"):
-        raise line.mistake(tr("--config and the argument CONFIG name two configs; give one of them"))
+        raise line.misused("--config and the argument CONFIG name two configs; give one of them")
     return line.names
 
 
@@ -227,9 +220,8 @@ def _has_hosts(line: Line) -> bool:
 
 def _unclear(line: Line, word: str) -> Refusal:
     """Refuses a file that may be either."""
-    text = tr(
+    return line.misused(
         "{file}: a config or a program? A config: --config {file}; a program: python {file}, or give the file the run"
         " bit",
         file=quote(word),
     )
-    return line.mistake(text)

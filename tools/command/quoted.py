@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from tools.command.line import Line
 from tools.command.options import take_option
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.command.line import Line
 
 # The names of our options for so many words, in their order; join is none of ours.
 _ORDERS = (
@@ -31,7 +28,7 @@ def arguments(line: Line) -> tuple[str, ...]:
     command, *words = line.arguments
     names = _NAMES.get(len(words))
     if names is None:
-        raise line.mistake(tr("{number} words after the command; write none, WORKER_NUM, 5 or 8", number=len(words)))
+        raise line.misused("{number} words after the command; write none, WORKER_NUM, 5 or 8", number=len(words))
     line.program = [command]
     needless: tuple[str, ...] = ()
     if "node_rank" in names and words[0] == words[1]:
@@ -55,13 +52,12 @@ def _take(line: Line, name: str, word: str) -> None:
     """The option that a word stands for."""
     typed = line.value(name, word)
     if typed != word:
-        text = tr(
+        raise line.misused(
             "--{option} {value} and the word {word} after the command contradict each other; give one of them",
             option=name,
             value=typed,
             word=word,
         )
-        raise line.mistake(text)
     take_option(line, [f"--{name}={word}"])
 
 
@@ -74,4 +70,4 @@ def _join(line: Line, word: str) -> None:
             )
         )
     elif word != "True":
-        raise line.mistake(tr("JOIN {word}: write True or False", word=quote(word)))
+        raise line.misused("JOIN {word}: write True or False", word=quote(word))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tools.command import table
+from tools.command.declaration import Declaration
 from tools.command.line import Line
 from tools.command.parse import steps
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from tools.command.declaration import Declaration
 
 
 def with_options(declaration: Declaration, words: Sequence[str], options: Mapping[str, str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
 from tools.attempts.count import limit_of
@@ -49,24 +48,22 @@ class Settings(Record):
         grace = line.number("grace", line.declaration.grace)
         timeout, hang_timeout, max_restarts = map(line.number, ("timeout", "hang_timeout", "max_restarts"))
         if line.given("keep_going") and max_restarts:
-            text = tr(
+            raise line.misused(
                 "--keep_going lets ranks go on when one fails, --max_restarts starts all of them again; give one of"
                 " them"
             )
-            raise line.mistake(text)
         for option in ("restart_args", "restart_limit", "restart_wait"):
             if line.given(option) and not line.given("max_restarts"):
-                raise line.mistake(tr("--{option} is for restarts; add --max_restarts N", option=option))
+                raise line.misused("--{option} is for restarts; add --max_restarts N", option=option)
         if line.given("stall_timeout"):
             _check_stall_timeout(line)
         stop_before = line.number("stop_before")
         if stop_before and timeout and stop_before >= timeout:
-            text = tr(
+            raise line.misused(
                 "--stop_before {seconds} is not shorter than --timeout {limit}: the job would end at once",
                 seconds=stop_before,
                 limit=timeout,
             )
-            raise line.mistake(text)
         line.choice("keep_plogs", "failed")
         return cls(
             grace=grace,
@@ -92,9 +89,9 @@ def _check_stall_timeout(line: Line) -> None:
     from tools.launch import monitored  # few launches need it
 
     if monitored.address(line.value("metrics")) is None:
-        raise line.mistake(tr("--stall_timeout is for /healthz; add --metrics :PORT"))
+        raise line.misused("--stall_timeout is for /healthz; add --metrics :PORT")
     if not line.number("stall_timeout"):
-        raise line.mistake(tr("--stall_timeout 0: write how long the ranks may write nothing, such as 10m"))
+        raise line.misused("--stall_timeout 0: write how long the ranks may write nothing, such as 10m")
 
 
 def _restart_limit(line: Line, max_restarts: int) -> int:
@@ -103,12 +100,11 @@ def _restart_limit(line: Line, max_restarts: int) -> int:
         return limit_of(max_restarts, None)
     limit = line.number("restart_limit")
     if limit < max_restarts:
-        text = tr(
+        raise line.misused(
             "--restart_limit {limit} is for all restarts, so it cannot be less than --max_restarts {number}",
             limit=limit,
             number=max_restarts,
         )
-        raise line.mistake(text)
     return limit
 
 
@@ -124,11 +120,12 @@ def _console(line: Line) -> str:
         if not (is_number(first) and is_number(last)) or int(last) < int(first):
             return _no_ranks(line, value)
         if int(last) >= MAX_RANKS:
-            raise line.mistake(tr("--console {value}: a job has at most {most} ranks", value=value, most=MAX_RANKS))
+            raise line.misused("--console {value}: a job has at most {most} ranks", value=value, most=MAX_RANKS)
         found.update(dict.fromkeys(map(str, range(int(first), int(last) + 1))))
     return ",".join(found)
 
 
 def _no_ranks(line: Line, value: str) -> NoReturn:
-    text = tr("--console {value}: write ranks such as 3, 0,3 or 0-3, or all, table or none", value=quote(value))
-    raise line.mistake(text)
+    raise line.misused(
+        "--console {value}: write ranks such as 3, 0,3 or 0-3, or all, table or none", value=quote(value)
+    )

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.refusal import Refusal
 from hccl_tools.table import device_range
 from tools.command import per_device
-from tools.command.line import is_number
+from tools.command.line import Line, is_number
 from tools.command.options import take_option, value_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hccl_tools.common.refusal import Refusal
-    from tools.command.line import Line
 
 _RENDEZVOUS = marked("MindSpore has a scheduler of its own")
 _ALL = "n worker_num"  # our options for the number of all ranks
@@ -103,22 +99,20 @@ def finish(line: Line) -> None:
             line.options.append(("worker_num", each))
         return
     if not is_number(hosts) or int(hosts) < 1:
-        raise line.mistake(tr("--nnodes {hosts}: write how many hosts there are, such as 2", hosts=quote(hosts)))
+        raise line.misused("--nnodes {hosts}: write how many hosts there are, such as 2", hosts=quote(hosts))
     if not all(map(is_number, filter(None, (world, each)))):
         return  # the request says so
     if not world and not each:
-        raise line.mistake(
-            tr("--nnodes {hosts}: how many ranks has each host? Add them, such as: --nproc_per_node 8", hosts=hosts)
+        raise line.misused(
+            "--nnodes {hosts}: how many ranks has each host? Add them, such as: --nproc_per_node 8", hosts=hosts
         )
     world, each = world or str(int(each) * int(hosts)), each or str(int(world) // int(hosts))
     if int(each) * int(hosts) != int(world):
-        raise line.mistake(
-            tr(
-                "--nnodes {hosts}: {world} ranks are not the same number on each host; write another --worker_num or"
-                " --nproc_per_node",
-                hosts=hosts,
-                world=world,
-            )
+        raise line.misused(
+            "--nnodes {hosts}: {world} ranks are not the same number on each host; write another --worker_num or"
+            " --nproc_per_node",
+            hosts=hosts,
+            world=world,
         )
     line.options += [("worker_num", world), ("local_worker_num", each)]
 
@@ -126,14 +120,12 @@ def finish(line: Line) -> None:
 def _here(line: Line, typed: str, option: str, value: str, only: str) -> None:
     """Takes what every job on one host has."""
     if value != only:
-        raise line.mistake(
-            tr(
-                "{typed}: this host alone is {option} {value}; {hosts}",
-                typed=typed,
-                option=option,
-                value=only,
-                hosts=_hosts(),
-            )
+        raise line.misused(
+            "{typed}: this host alone is {option} {value}; {hosts}",
+            typed=typed,
+            option=option,
+            value=only,
+            hosts=_hosts(),
         )
 
 
@@ -142,7 +134,7 @@ def _table(line: Line, typed: str, option: str, value: str, own: str) -> None:
     if own in line.table:
         take_option(line, [f"--{own}={value}"])
     elif "RANK_TABLE_FILE" in line.names:
-        raise line.mistake(tr("{typed}: the rank table is the argument RANK_TABLE_FILE", typed=typed))
+        raise line.misused("{typed}: the rank table is the argument RANK_TABLE_FILE", typed=typed)
     else:
         line.note_needless(option, tr("the ranks find each other without a rank table"))
 
@@ -162,14 +154,12 @@ def _same(line: Line, typed: str, value: str, names: list[str]) -> None:
         raise line.mistake(f"{typed}: {_instead(line)}")
     other = line.value(own, value)
     if other != value:
-        raise line.mistake(
-            tr("{typed}: another option says {value}; {hosts}", typed=typed, value=other, hosts=_hosts())
-        )
+        raise line.misused("{typed}: another option says {value}; {hosts}", typed=typed, value=other, hosts=_hosts())
     take_option(line, [f"--{own}={value}"])
 
 
 def _no_number(line: Line, typed: str) -> Refusal:
-    return line.mistake(tr("{typed} is not a whole number of at most 8 digits", typed=typed))
+    return line.misused("{typed} is not a whole number of at most 8 digits", typed=typed)
 
 
 def _instead(line: Line) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from hccl_tools.common import language, option_table
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Row
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 
 class Option(Row):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 
+from hccl_tools.common.record import Row
 from tools.supervise import events
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from hccl_tools.common.record import Row
 
 KILLED = 137
 LONGEST = 1 << 20  # bytes of a line that has no end yet

@@ -13,10 +13,7 @@ from hccl_tools.common import project
 from tools.engines.base import Engine
 from tools.launch.engines import facts
 from tools.rank import environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.rank.environment import Environment
+from tools.rank.environment import Environment
 
 AGENT = project.path("tools", "rank", "agent.py")
 FORKING = project.path("tools", "forking", "agent.py")  # with --import_once

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
 from tools.engines.relayed import Relayed
 from tools.launch.engines.facts import MpirunFacts, of
 from tools.rank import environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tools.rank.environment import Environment
+from tools.rank.environment import Environment
 
 # Variables that belong to a host, a login or an engine, so other hosts must not get them.
 _OWN = frozenset(
@@ -48,7 +44,7 @@ class Mpirun(Relayed):
         words += ["--hostfile", facts.hostfile] if facts.hostfile else ["-H", ",".join(facts.hosts)]
         if "map_by" not in given:
             words += ["--map-by", facts.map_by]
-        if not self._user_binds():
+        if not self.run.command.mpirun.binds():
             words += ["--bind-to", "none"]
         mca = "--prtemca" if newer else "-mca"
         failure = "state_base_error_non_zero_exit" if newer else "orte_abort_on_non_zero_status"
@@ -58,14 +54,6 @@ class Mpirun(Relayed):
         for name in exported(environment_, self.run.command.mpirun.export):
             words += ["-x", name]
         return words + list(self.run.command.mpirun.passed)
-
-    def _user_binds(self) -> bool:
-        """Whether the user's words say how ranks are bound.
-
-        Open MPI 5 binds for :PE=N, and takes no --bind-to none then.
-        """
-        given = self.run.command.mpirun.given
-        return "bind_to" in given or ":pe=" in given.get("map_by", "").lower()
 
     def _of_hosts(self, mca: str, newer: bool) -> list[str]:
         """The words about how mpirun reaches its hosts."""

@@ -16,11 +16,8 @@ from tools.engines import agents
 from tools.engines.agent_lines import AgentLines
 from tools.engines.agents import Agents
 from tools.launch.engines.facts import MsrunFacts, of
+from tools.rank.environment import Environment
 from tools.supervise.members import SCHEDULER, Member
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.rank.environment import Environment
 
 _RUN = "from mindspore.parallel.cluster.run import main; main()"
 _MAY_HEAL = project.path("tools", "engines", "msrun_main.py")  # the same, where another program may take the ranks

@@ -8,26 +8,20 @@ engine does not end, we kill it and all that it left.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 
+from hccl_tools.common.record import Row
 from tools.engines import agent_lines, agents
 from tools.engines.agent_lines import AgentLines
 from tools.engines.agents import Agents
 from tools.supervise import proc
+from tools.supervise.events import Cancelled
 from tools.supervise.members import Member
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Iterable, Iterator
-
-    from hccl_tools.common.record import Row
-    from tools.supervise.events import Cancelled
-else:
-    import _signal
+from tools.supervise.proc import signals
 
 # The signals by which mpirun passes orders on to the agents; it forwards these.
-_SIGNALS = {"stop": _signal.SIGURG, "ask": _signal.SIGALRM, "stacks": _signal.SIGABRT}
-_SIGNALS.update(USR1=_signal.SIGUSR1, USR2=_signal.SIGUSR2)
+_SIGNALS = {"stop": signals.SIGURG, "ask": signals.SIGALRM, "stacks": signals.SIGABRT}
+_SIGNALS.update(USR1=signals.SIGUSR1, USR2=signals.SIGUSR2)
 
 
 class Relayed(Agents):

@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
 from tools.engines.relayed import Relayed
-from tools.launch.engines.facts import SrunFacts, of
+from tools.launch.engines.facts import OF_SBATCH, SrunFacts, of
+from tools.rank.environment import Environment
 from tools.supervise.events import Cancelled
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from tools.rank.environment import Environment
-
-# sbatch's own numbers of tasks, and its distribution, would contradict ours.
-_OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION")
 
 
 class Srun(Relayed):
@@ -37,7 +30,7 @@ class Srun(Relayed):
     def command(self, environment_: Environment) -> list[str]:
         facts = of(SrunFacts, self.run.plan.engine)
         nodes, each = len(facts.nodes), facts.per_node
-        for name in _OF_SBATCH:
+        for name in OF_SBATCH:
             environment_.pop(name.encode(), None)
         # After scancel the agents must finish a second before we write the report, see Stopping.cancel.
         patience = facts.kill_wait - 4 if facts.kill_wait > 5 else 1

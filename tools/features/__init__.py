@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     from tools.features.base import Feature
     from tools.launch.run import Run
-    from tools.supervise.events import Heard
-    from tools.supervise.members import Member
+
+    Steps = Feature  # for the types of the steps
+else:
+    Steps = object
 
 
 def _any(run: Run) -> bool:
@@ -55,127 +57,36 @@ TABLE: tuple[tuple[str, str, Callable[[Run], bool]], ...] = (
 )
 
 
-class Hooks:
-    """The features of one launch."""
+class Hooks(Steps):
+    """The features of one launch, behind one object that has the same steps: see base.py.
+
+    A step is done by all of them; where steps answer, the first answer that is not false counts.
+    """
 
     def __init__(self, run: Run) -> None:
-        self._run = run
         wanted = [(file, kind) for file, kind, has in TABLE if has(run)]
         self._features: list[Feature] = [
             getattr(import_module(f"tools.features.{file}"), kind)(run) for file, kind in wanted
         ]
 
-    def _call(self, step: str, *values: Any) -> None:
-        for feature in self._features:
-            getattr(feature, step)(*values)
+    def __getattr__(self, step: str) -> Callable[..., Any]:
+        def in_turn(*values: Any) -> Any:
+            answer = None
+            for feature in self._features:
+                answer = getattr(feature, step)(*values)
+                if answer:
+                    break
+            return answer
 
-    def _any(self, step: str, *values: Any) -> Any:
-        """The first answer that is not false."""
-        return next((answer for feature in self._features if (answer := getattr(feature, step)(*values))), None)
+        return in_turn
 
-    # ---- steps of the supervisor -------------------------------------------------------------------------------------
-
-    def failed(self, member: Member, goes_on: bool) -> None:
-        self._call("failed", member, goes_on)
-
-    def hangs(self) -> None:
-        self._call("hangs")
-
-    def handed(self) -> None:
-        self._call("handed")
-
-    def healed(self, member: Member) -> None:
-        self._call("healed", member)
-
-    def ending(self, asks: bool) -> None:
-        self._call("ending", asks)
-
-    def stops(self) -> None:
-        self._call("stops")
-
-    def check(self) -> None:
-        self._call("check")
-
-    def heard(self, event: Heard) -> None:
-        self._call("heard", event)
-
-    # ---- steps of the run --------------------------------------------------------------------------------------------
-
-    def opened(self) -> None:
-        self._call("opened")
+    # ---- all features must agree -------------------------------------------------------------------------------------
 
     def is_ready(self) -> bool:
         return all(feature.is_ready() for feature in self._features)
-
-    def begins(self) -> None:
-        self._call("begins")
-
-    def attempt_ended(self) -> None:
-        self._call("attempt_ended")
 
     def wants_restart(self, number: int) -> bool:
         return all(feature.wants_restart(number) for feature in self._features)
 
     def may_restart(self, number: int) -> bool:
         return all(feature.may_restart(number) for feature in self._features)
-
-    def again(self, number: int) -> None:
-        self._call("again", number)
-
-    def next_plan(self) -> None:
-        self._call("next_plan")
-
-    def logs_moved(self, old: str) -> None:
-        self._call("logs_moved", old)
-
-    def finishing(self) -> None:
-        self._call("finishing")
-
-    def settle(self, status: int) -> None:
-        self._call("settle", status)
-
-    def fell_silent(self) -> None:
-        self._call("fell_silent")
-
-    def outcome(self, outcome: dict[str, Any]) -> None:
-        self._call("outcome", outcome)
-
-    def reported(self, trouble: str) -> None:
-        self._call("reported", trouble)
-
-    # ---- what other hosts say ----------------------------------------------------------------------------------------
-
-    def others_status(self) -> int:
-        return self._any("others_status") or 0
-
-    def others_host(self) -> str:
-        return self._any("others_host") or ""
-
-    def others_end(self) -> bool:
-        return bool(self._any("others_end"))
-
-    def others_again(self) -> bool:
-        return bool(self._any("others_again"))
-
-    def how_far(self) -> tuple[int, int, int, str]:
-        """See Feature.how_far."""
-        return self._any("how_far") or (0, 0, 0, "")
-
-    def in_vain(self) -> int:
-        """How many restarts in a row did not help, with that of the attempt that has ended."""
-        return self._any("in_vain") or 0
-
-    def why_not_ready(self) -> str:
-        """Why the next attempt does not begin on this host."""
-        return self._any("why_not_ready") or ""
-
-    def lost_ranks(self) -> set[int]:
-        return self._any("lost_ranks") or set()
-
-    def look_for_lost_host(self) -> str:
-        """The host that the engine has lost, as the plan names it."""
-        return self._any("look_for_lost_host") or ""
-
-    def what_failed(self) -> str:
-        """Which member has failed first, and how."""
-        return self._any("what_failed") or ""

@@ -7,32 +7,14 @@ import select
 
 from tools.supervise import proc
 from tools.supervise.events import Heard
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable, Iterable
 
     from tools.launch.run import Run
     from tools.supervise.world import World
-else:
-    import _signal
-
-QUIET: tuple[int, ...] = (
-    _signal.SIGINT,
-    _signal.SIGHUP,
-    _signal.SIGQUIT,
-    _signal.SIGUSR1,
-    _signal.SIGUSR2,
-    _signal.SIGTTOU,
-)
-QUIET += (_signal.SIGXFSZ,)
-
-
-def ignore(*numbers: int) -> None:
-    """From now on this process heeds none of the signals."""
-    for number in numbers:
-        _signal.signal(number, _signal.SIG_IGN)
 
 
 def say_all(run: Run, title: str, task: Callable[[int, int], object], seconds: float) -> None:
@@ -78,7 +60,7 @@ class Beside:
 
     def order(self, text: str) -> None:
         """One order, a line.  SIGCONT wakes the process if somebody has stopped it, so that the pipe never fills up."""
-        self._world.kill(self.pid, _signal.SIGCONT)
+        self._world.kill(self.pid, signals.SIGCONT)
         try:
             os.write(self._orders, os.fsencode(text + "\n"))
         except OSError:
@@ -103,9 +85,9 @@ class Beside:
         return self._world.lives(self.pid)
 
     def wake(self) -> None:
-        self._world.kill(self.pid, _signal.SIGCONT)
+        self._world.kill(self.pid, signals.SIGCONT)
 
-    def kill(self, number: int = _signal.SIGKILL) -> None:
+    def kill(self, number: int = signals.SIGKILL) -> None:
         self._world.kill(self.pid, number)
 
     def end_orders(self) -> None:

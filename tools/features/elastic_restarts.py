@@ -15,15 +15,9 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from tools.features.base import Feature
 from tools.launch import plan as planning
 from tools.launch.hosts import elastic
+from tools.launch.planned import Plan
 from tools.supervise import proc
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-
-    from tools.launch.planned import Plan
-else:
-    import _signal
+from tools.supervise.proc import signals
 
 WITHIN = 5.0  # seconds in which the process that makes the plan ends after Ctrl-C
 
@@ -51,9 +45,9 @@ class ElasticRestarts(Feature):
         if supervisor.guardian:
             supervisor.guardian.tell(b"start", maker)
         if not supervisor.wait_until(lambda: not run.world.lives(maker)):
-            run.world.signal_group(maker, _signal.SIGINT)
+            run.world.signal_group(maker, signals.SIGINT)
             if not run.world.await_end(maker, WITHIN):
-                run.world.signal_group(maker, _signal.SIGKILL)
+                run.world.signal_group(maker, signals.SIGKILL)
                 run.world.await_end(maker, WITHIN)
         if supervisor.guardian:
             supervisor.guardian.tell(b"gone", maker)
@@ -69,7 +63,7 @@ class ElasticRestarts(Feature):
     def _make(self, number: int, lost: str, path: str) -> None:
         """In a process of its own, which may wait for hosts: writes the plan, if another one is needed."""
         proc.retitle(b"mindspore-launch-plan")
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+        signals.signal(signals.SIGINT, signals.default_int_handler)
         request = self.run.plan.request.replace(attempt=number, run_dir=self.run.plan.run_dir, lost=lost)
         try:
             remarks, plan = elastic.begin(request, planning.make)

@@ -14,17 +14,15 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch import record
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from typing import Any
 
     from tools.supervise.members import Member
-else:
-    import _signal
 
 EXPLAIN_WITHIN = 10.0  # seconds; it reads no more of logs than takes much less
 SETTLE_WITHIN = 60.0  # for removing and cutting plogs
@@ -55,7 +53,7 @@ class Explanation(Feature):
         run = self.run
 
         def child(orders: int, tells: int) -> None:
-            ignore(_signal.SIGTERM, *QUIET)
+            ignore(signals.SIGTERM, *QUIET)
             if explains:
                 explanation_child.serve(orders, tells, run.plan.run_dir, bool(run.plan.plogs))
             else:

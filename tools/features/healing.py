@@ -6,10 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import named
 from tools.features.base import Feature
 from tools.output import report
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.members import Member
+from tools.supervise.members import Member
 
 MOST = 50  # lines about ranks
 

@@ -16,16 +16,9 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools.attempts import main as attempts_main
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable
-
-    from tools.supervise.events import Heard
-else:
-    import _signal
+from tools.features.beside import Beside
+from tools.supervise.events import Heard
+from tools.supervise.proc import QUIET, ignore, signals
 
 LEAVE_WITHIN = 3.0  # seconds in which what is left to say must be sent
 KILLED = 255
@@ -57,7 +50,7 @@ class HostsAttempts(Feature):
 
     @staticmethod
     def _child(orders: int, tells: int) -> None:
-        ignore(_signal.SIGTERM, *QUIET)
+        ignore(signals.SIGTERM, *QUIET)
         os.dup2(orders, 0)
         os.dup2(tells, 1)
         for descriptor in (orders, tells):
@@ -87,11 +80,11 @@ class HostsAttempts(Feature):
         self._tell()
         if self._is_open():
             self._say(f"done {self._number}")
-            self._wait(lambda: bool(self._verdict))
+            self.run.supervisor.wait_after(lambda: bool(self._verdict))
             self._tell()
         if self.run.settings.max_restarts and self._has_failed():
-            self._say(f"came {self._number} {' '.join(map(str, self.run.hooks.how_far()))}")
-            self._wait(lambda: self._vain is not None or bool(self._early) or self._verdict == END)
+            self._say(f"came {self._number} {' '.join(map(str, self.run.hooks.how_far() or (0, 0, 0, '')))}")
+            self.run.supervisor.wait_after(lambda: self._vain is not None or bool(self._early) or self._verdict == END)
             if self._stopped_by():
                 self._stop(self.run.exit_status(), self._stopped_by())
             elif self._early:
@@ -103,16 +96,6 @@ class HostsAttempts(Feature):
         """Whether the attempt has failed, here or on another host, and the job has not ended."""
         failed = self._verdict == AGAIN or (self._told and self.run.supervisor.judge.first is not None)
         return failed and self._beside is not None and not self._early and not self._stopped_by()
-
-    def _wait(self, reached: Callable[[], bool]) -> None:
-        """A signal, or the --timeout, ends this wait, too."""
-        supervisor = self.run.supervisor
-        was_running = supervisor.stopping.running
-        supervisor.stopping.again()
-        supervisor.limits.again()
-        supervisor.wait_until(reached)
-        if supervisor.stopping.running and not was_running:
-            supervisor.stopping.soon()
 
     def finishing(self) -> None:
         """The job has ended on this host."""

@@ -6,10 +6,7 @@ from hccl_tools.common.quoting import harmless
 from tools.features.base import Feature
 from tools.forking import reasons
 from tools.launch.programs import import_once
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.events import Heard
+from tools.supervise.events import Heard
 
 
 class ImportOnce(Feature):

@@ -13,20 +13,18 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis import slow_ranks
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch import monitored
 from tools.monitor import main as monitor
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     import socket
     from typing import Any
 
     from tools.launch.run import Run
     from tools.supervise.members import Member
-else:
-    import _signal
 
 PATIENCE = 10.0  # seconds that it may take at the end; with many ranks more
 MOST_FAILURES = 1000  # that it is told: with --keep_going thousands may fail
@@ -77,7 +75,7 @@ class Metrics(Feature):
 
         def child(orders: int, tells: int) -> None:
             # A batch system signals all processes of a job, but the state at its end is still to be written.
-            ignore(_signal.SIGTERM, *QUIET)
+            ignore(signals.SIGTERM, *QUIET)
             os.dup2(orders, 0)
             monitor.main(words)
 

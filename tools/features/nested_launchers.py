@@ -10,10 +10,7 @@ from tools.features.base import Feature
 from tools.launch.member_processes import rank_of
 from tools.launch.programs import launchers
 from tools.supervise import proc
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.members import Member
+from tools.supervise.members import Member
 
 LOOKS = (3.0, 30.0, 120.0)  # seconds after the start of an attempt: a script may copy its data first
 

@@ -7,15 +7,12 @@ import os
 import time
 
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore, say_all
+from tools.features.beside import Beside, say_all
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-
     from tools.launch.run import Run
-else:
-    import _signal
 
 PATIENCE = 10.0  # seconds for the report of a job that hangs
 LAST_LOOK = 1.0
@@ -57,7 +54,7 @@ class PlogWatch(Feature):
         if self._beside is None:
             return
         beside, self._beside = self._beside, None
-        beside.kill(_signal.SIGTERM)
+        beside.kill(signals.SIGTERM)
         beside.wake()
         if not self.run.world.await_end(beside.pid, LAST_LOOK):
             beside.kill()

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.features.hosts_attempts import HostsAttempts
 from tools.launch.pods import pod_watch
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.supervise.events import Heard
+from tools.supervise.events import Heard
+from tools.supervise.proc import QUIET, ignore
 
 
 class PodTable(HostsAttempts):

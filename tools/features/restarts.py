@@ -15,19 +15,16 @@ from tools.attempts.count import Count
 from tools.attempts.verdict import exhausted
 from tools.features import restarts_facts
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.output import attempts_table, report
+from tools.supervise.proc import QUIET, ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable
     from typing import Any
 
     from tools.launch.run import Run
     from tools.supervise.events import Heard
-else:
-    import _signal
 
 LOOK_WITHIN = 10.0  # seconds; it reads no more of logs than takes much less
 LATER = 10.0  # seconds after --restart_wait in which the process must have answered
@@ -61,7 +58,7 @@ class Restarts(Feature):
         run, facts = self.run, restarts_facts.of(self.run)
 
         def child(orders: int, tells: int) -> None:
-            ignore(_signal.SIGTERM, *QUIET)
+            ignore(signals.SIGTERM, *QUIET)
             from tools.features import restarts_child  # with it come the tables of lines
 
             restarts_child.main(orders, tells, facts)
@@ -110,20 +107,11 @@ class Restarts(Feature):
             "status": first.status or 0 if first else 0,
         }
         if self._order("look", self.run.attempt, asked):
-            self._wait(lambda: self._answered or not self._lives(), LOOK_WITHIN)
+            world = self.run.world
+            end = world.now() + LOOK_WITHIN
+            supervisor.wait_after(lambda: self._answered or not self._lives() or world.now() >= end)
         if first is not None:
             self._counted = self.count.failed(self._is_further())
-
-    def _wait(self, reached: Callable[[], bool], seconds: float) -> None:
-        """Waits, while signals and --timeout may end the job; how the attempt has ended stays as it is."""
-        supervisor = self.run.supervisor
-        was_running = supervisor.stopping.running
-        supervisor.stopping.again()
-        supervisor.limits.again()
-        end = self.run.world.now() + seconds
-        supervisor.wait_until(lambda: reached() or self.run.world.now() >= end)
-        if supervisor.stopping.running and not was_running:
-            supervisor.stopping.soon()
 
     def _is_further(self) -> bool:
         return self.came.get("reached", 0) > self.came.get("before", 0) or bool(self.came.get("saved"))

@@ -11,17 +11,13 @@ import os
 
 from hccl_tools.common.language import tr
 from tools.features.base import Feature
-from tools.features.beside import ignore
 from tools.output import console
 from tools.supervise import proc
+from tools.supervise.proc import ignore, signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-
     from tools.launch.run import Run
-else:
-    import _signal
 
 TABLE = "table"
 _USUAL = b"\x1b[?25h\x1b[?1049l"  # the cursor, and the usual screen
@@ -123,7 +119,7 @@ class Screen(Feature):
         unread = str(self._unread) if self._unread >= 0 else ""
 
         def child() -> None:
-            ignore(_signal.SIGINT, _signal.SIGQUIT, _signal.SIGTTOU, _signal.SIGXFSZ)
+            ignore(signals.SIGINT, signals.SIGQUIT, signals.SIGTTOU, signals.SIGXFSZ)
             proc.retitle(b"mindspore-launch-screen")
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             self._live.main([str(control), run.plan.run_dir, path, unread])
@@ -144,9 +140,9 @@ class Screen(Feature):
             return
         world, pid, self._pid = self.run.world, self._pid, 0
         world.disown(self._control)
-        world.kill(pid, _signal.SIGCONT)  # wakes a reader that somebody stopped
+        world.kill(pid, signals.SIGCONT)  # wakes a reader that somebody stopped
         if not world.await_shown(pid):
-            world.kill(pid, _signal.SIGTERM)
+            world.kill(pid, signals.SIGTERM)
         self.run.voice.before = ""
         if self._unread < 0:
             return

@@ -14,15 +14,15 @@ import re
 import time
 
 from tools.features.base import Feature
-from tools.features.beside import QUIET, Beside, ignore
+from tools.features.beside import Beside
 from tools.launch.engines import joining
 from tools.rank import likeness
 from tools.supervise.members import SCHEDULER
+from tools.supervise.proc import QUIET, ignore, signals
 from tools.together import findings, hosts, look
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from typing import Any
 
     from tools.launch.run import Run
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tools.together.findings import Row
 
     Key = tuple[Any, ...]  # what a finding is about
-else:
-    import _signal
 
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
 SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, nobody watches who saves weights
@@ -178,7 +176,7 @@ class Together(Feature):
         )
 
         def child(orders: int, tells: int) -> None:
-            ignore(_signal.SIGTERM, *QUIET)
+            ignore(signals.SIGTERM, *QUIET)
             os.nice(5)  # the ranks come first
             os.dup2(1, 2)  # the user does not need to know what cannot be looked at
             look.tell(tells, job.replace(lifeline=orders))

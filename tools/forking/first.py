@@ -22,19 +22,17 @@ from tools.supervise import proc
 from tools.supervise.events import Left, LeftFailed
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.members import IMPORTS
+from tools.supervise.proc import signals
 from tools.supervise.world import CannotStart
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable, Iterable
 
     from hccl_tools.common.record import Row
     from tools.forking.link import Message
     from tools.rank.environment import Environment
     from tools.rank.told import Told
-else:
-    import _signal
 
 WITHIN = 30.0  # seconds in which all agents of a host have to be there: they start together
 NOT_BEGUN = 255
@@ -162,7 +160,7 @@ class First(agent.Agent):
     def _failed(self, log: int) -> int:
         """The process has ended before all ranks had begun, or the agent is to stop; returns the status of its rank."""
         if self._parent:
-            proc.signal_group(self._parent, _signal.SIGKILL)
+            proc.signal_group(self._parent, signals.SIGKILL)
         if self._ended is None:
             return 143 if self.stops else REFUSED
         append(self._log, log)
@@ -196,7 +194,7 @@ class First(agent.Agent):
         """The agent is gone.  Its watcher ends its rank; one that it has never known ends here."""
         guest.gone = True
         if not guest.known and guest.pid in self.world.children.members:
-            proc.signal_group(guest.pid, _signal.SIGKILL)
+            proc.signal_group(guest.pid, signals.SIGKILL)
         return ()
 
     def _fork_began(self, name: str, pid: int) -> None:
@@ -210,7 +208,7 @@ class First(agent.Agent):
         guest.pid = pid
         guest.tell("began", pid)
         if guest.gone and pid in self.world.children.members:
-            proc.signal_group(pid, _signal.SIGKILL)
+            proc.signal_group(pid, signals.SIGKILL)
 
     # ---- ends --------------------------------------------------------------------------------------------------------
 
@@ -258,7 +256,7 @@ class First(agent.Agent):
     def stop(self, asks: bool = False) -> None:
         """Also ends what other ranks of the host have left, if this one has ended before."""
         if not self.stops and self.status is not None:
-            self.leftovers.signal(_signal.SIGTERM)
+            self.leftovers.signal(signals.SIGTERM)
             self._end_left_at = self.world.now() + (self.patience if asks else self.grace)
         super().stop(asks)
 
@@ -267,4 +265,4 @@ class First(agent.Agent):
         super().look(self.leftovers.longest_sleep(seconds))
         if self._end_left_at is not None and self.world.now() >= self._end_left_at:
             self._end_left_at = None
-            self.leftovers.signal(_signal.SIGKILL)
+            self.leftovers.signal(signals.SIGKILL)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.rank import environment
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tools.rank.environment import Environment
+from tools.rank.environment import Environment
 
 
 def of(caller: Environment, exports: Mapping[str, str], in_pod: bool) -> Iterator[str]:

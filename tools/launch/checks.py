@@ -6,7 +6,7 @@ import os
 import sys
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.machine import interpreter
 from tools.launch.engines.placement import Placement
@@ -34,15 +34,12 @@ def limits() -> None:
         return
     few = tr("ulimit -n is {number}, too few open files for MindSpore", number=soft)
     if 0 <= hard < LEAST_FILES:
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
-                "container's (docker run --ulimit nofile=65536)",
-                few=few,
-            ),
+        raise refused(
+            "{few}, and more are not allowed: raise nofile in /etc/security/limits.conf, or the "
+            "container's (docker run --ulimit nofile=65536)",
+            few=few,
         )
-    raise Refusal(REFUSED, tr("{few}; type: ulimit -n {number}", few=few, number="unlimited" if hard < 0 else hard))
+    raise refused("{few}; type: ulimit -n {number}", few=few, number="unlimited" if hard < 0 else hard)
 
 
 def has_mindspore() -> bool:
@@ -56,13 +53,8 @@ def mindspore() -> None:
     """Raises Refusal without MindSpore."""
     if not has_mindspore():
         remedy = tr("{remedy}, or name another Python in PYTHON", remedy=interpreter.remedy_for("mindspore"))
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{executable} has no MindSpore, which the ranks need; {remedy}",
-                executable=sys.executable,
-                remedy=remedy,
-            ),
+        raise refused(
+            "{executable} has no MindSpore, which the ranks need; {remedy}", executable=sys.executable, remedy=remedy
         )
 
 
@@ -118,13 +110,12 @@ def console(request: Request, world: int) -> None:
         return
     missing = [rank for rank in map(int, named.split(",")) if rank >= world]
     if missing:
-        text = tr(
+        raise misused(
             "--console: the job has {ranks}, from 0 on, so there is no rank {rank}; the last one is {last}",
             ranks=count(world, "rank"),
             rank=missing[0],
             last=world - 1,
         )
-        raise Refusal(USAGE, text)
 
 
 def fault_tolerance(request: Request) -> list[str]:
@@ -142,9 +133,8 @@ def data_path(request: Request) -> None:
     path = request.data_path
     if path is not None and not os.path.isdir(path):
         what = tr("is not a folder") if os.path.exists(path) else tr("no such folder")
-        raise Refusal(
-            REFUSED,
-            tr("DATA_PATH {path}: {what}; name the folder that holds the data set", path=one_line(path), what=what),
+        raise refused(
+            "DATA_PATH {path}: {what}; name the folder that holds the data set", path=one_line(path), what=what
         )
 
 

@@ -6,6 +6,7 @@ A line is printed only if a launch of it gets as far as its plan.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
@@ -17,10 +18,6 @@ from tools.command.command import Command, read
 from tools.launch import checks, plan
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MADE_UP = ("configs", "demo_hccn.conf")  # addresses for those who have no NPUs
 

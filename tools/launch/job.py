@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 from tools.launch import checks, latest_link
 from tools.launch.engines import placement
@@ -112,14 +112,13 @@ def of_program(request: Request, placed: placement.Placement, run_dir: str) -> J
         launchers.check(request, placed.world)
     found = program.find(request, run_dir)
     if request.ranks_file and request.n != len(placed.ranks):  # a server of a rank table
-        text = tr(
+        raise refused(
             "{script} starts {number} of the {ranks} ranks that this host has in the rank table; correct its range or"
             " the table",
             script=one_line(request.trainer_arguments[0]),
             number=request.n,
             ranks=len(placed.ranks),
         )
-        raise Refusal(REFUSED, text)
     starts = not request.ranks_file and found.source is None and not request.no_check
     if request.program and starts and launchers.script(request.trainer_arguments) is not None:
         from tools.launch.programs import own_loop

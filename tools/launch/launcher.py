@@ -22,19 +22,17 @@ from tools.launch.devices import lock_folders
 from tools.launch.request import Request
 from tools.output.voice import Voice
 from tools.rank import environment
+from tools.supervise.proc import signals
 from tools.supervise.stopping import NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable
     from typing import NoReturn
 
     from tools.command.command import Command
     from tools.launch.planned import Checked, Plan
     from tools.rank.environment import Environment
-else:
-    import _signal
 
 INTERRUPTED = 130
 
@@ -232,9 +230,9 @@ def heed_signals() -> None:
     def stop(number: int, _frame: object) -> NoReturn:
         raise Stopped(number)
 
-    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT):
-        if _signal.getsignal(number) != _signal.SIG_IGN:
-            _signal.signal(number, stop)
+    for number in (signals.SIGINT, signals.SIGTERM, signals.SIGHUP, signals.SIGQUIT):
+        if signals.getsignal(number) != signals.SIG_IGN:
+            signals.signal(number, stop)
 
 
 def leave(voice: Voice, number: int) -> int:

@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools import features
 from tools.launch import outcome, train_log
-from tools.launch.run import CANNOT_START
+from tools.launch.run import CANNOT_START, Run
 from tools.output import report
 from tools.supervise import proc
 from tools.supervise.children import NO_CTYPES
@@ -19,16 +19,9 @@ from tools.supervise.guardian import Guardian
 from tools.supervise.leftovers import Leftovers
 from tools.supervise.limits import Limits
 from tools.supervise.loop import Supervisor
+from tools.supervise.members import Member
+from tools.supervise.proc import signals
 from tools.supervise.stopping import Stopping
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-
-    from tools.launch.run import Run
-    from tools.supervise.members import Member
-else:
-    import _signal
 
 GUARDIAN_WITHIN = 5.0  # seconds
 LONGEST_PAUSE = 60  # seconds between two attempts
@@ -275,7 +268,7 @@ def give_up(run: Run, error: Exception) -> int:
     run.say(colours.styled(tr("{reason}; stopping all that still runs", reason=reason), colours.FAILURE))
     run.world.disown(guardian.lifeline)
     while not run.world.await_end(guardian.pid, 1):
-        run.world.kill(guardian.pid, _signal.SIGCONT)  # somebody may have stopped it
+        run.world.kill(guardian.pid, signals.SIGCONT)  # somebody may have stopped it
     return CANNOT_START
 
 
@@ -283,6 +276,6 @@ def leave(run: Run) -> None:
     """Ends this process by the signal that stopped it, so that the shell which waits for it sees this."""
     supervisor = run.supervisor
     if supervisor.judge.first is None and not supervisor.limits.reached and supervisor.stopping.signal:
-        number = getattr(_signal, f"SIG{supervisor.stopping.signal}")
-        _signal.signal(number, _signal.SIG_DFL)
+        number = getattr(signals, f"SIG{supervisor.stopping.signal}")
+        signals.signal(number, signals.SIG_DFL)
         os.kill(os.getpid(), number)

@@ -7,10 +7,7 @@ So a launch replaces the links of earlier ones there, and nothing else: all othe
 from __future__ import annotations
 
 import os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 
 def is_run(name: str) -> bool:

@@ -9,7 +9,7 @@ import re
 import stat
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -40,12 +40,9 @@ def factor(text: str) -> float:
     number = float(text) if _FACTOR.fullmatch(text) else math.nan
     if 1 < number <= MOST_FACTOR:
         return number
-    raise Refusal(
-        USAGE,
-        tr(
-            "--straggler {text}: write how many times the median a step may take, a number above 1 such as 1.5",
-            text=one_line(text),
-        ),
+    raise misused(
+        "--straggler {text}: write how many times the median a step may take, a number above 1 such as 1.5",
+        text=one_line(text),
     )
 
 

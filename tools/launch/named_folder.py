@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import one_line
 
 
@@ -18,10 +18,9 @@ def check(option: str, named: str) -> str:
         words = tr("{path} is not a folder; name another one", path=one_line(existing))
         raise Refusal(REFUSED, f"--{option} {one_line(path)}: {words}")
     if not os.access(existing, os.W_OK | os.X_OK):
-        text = tr(
+        raise refused(
             "--{option} {folder} cannot be written; name another one with --{option}",
             option=option,
             folder=one_line(path),
         )
-        raise Refusal(REFUSED, text)
     return path

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
@@ -205,7 +205,7 @@ def in_folders(request: Request, job: jobs.Job, run_dir: str) -> tuple[list[str]
     from tools.launch import rank_folders
 
     if job.is_own:
-        raise Refusal(USAGE, tr("--rank_folder: ranks of this project's trainer write no file over one another's"))
+        raise misused("--rank_folder: ranks of this project's trainer write no file over one another's")
     paths = rank_folders.choose(request, run_dir)
     first = max(0, len(job.words) - len(request.trainer_arguments) + request.program)  # of the user's own words
     words, restart = (rank_folders.command(words, first, paths) for words in (job.words, job.restart))

@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -76,13 +76,12 @@ def check(plan: Plan) -> None:
     """Raises Refusal for a word that no command and no environment can hold, or that would be read as another one."""
     for kind, value in _words(plan):
         if not _fits(kind, value):
-            text = tr(
+            raise refused(
                 'the {kind} "{value}" cannot be a word of the plan; it comes from {origin}: correct it there',
                 kind=kind,
                 value=one_line(value),
                 origin=_origin(kind),
             )
-            raise Refusal(REFUSED, text)
 
 
 def _words(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def check(request: Request) -> None:
     """Raises Refusal: somebody wants to watch plogs where nothing writes any."""
     if request.watch_plogs and request.device_target != "Ascend":
         target = request.device_target
-        raise Refusal(USAGE, tr("--watch_plogs is for Ascend: on {target} nothing writes plogs", target=target))
+        raise misused("--watch_plogs is for Ascend: on {target} nothing writes plogs", target=target)
 
 
 def of_ranks(launch: dict[str, Any], logs: str) -> dict[int, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused, refused
 from hccl_tools.common.words import one_line, size_of
 
 TYPE_CHECKING = False
@@ -127,21 +127,20 @@ def _check_size(paths: Sequence[str]) -> None:
     number = size = 0
     for path in paths:
         if "\n" in path:
-            raise Refusal(USAGE, tr("--rank_files {path}: an end of a line is in its name", path=one_line(path)))
+            raise misused("--rank_files {path}: an end of a line is in its name", path=one_line(path))
         for file in _files(path):
             try:
                 number, size = number + 1, size + os.lstat(file).st_size
             except OSError:
                 continue  # it has gone
             if number > MOST_FILES or size > MOST_BYTES:
-                text = tr(
+                raise refused(
                     "--rank_files: with {path} each rank gets more than {files} files or {size}; name less, and give"
                     " the program the whole path of its data",
                     path=one_line(path),
                     files=MOST_FILES,
                     size=size_of(MOST_BYTES),
                 )
-                raise Refusal(REFUSED, text)
 
 
 def _files(path: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from hccl_tools.check.rules import GENERATIONS
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
 from tools.launch.engines import ports
@@ -161,40 +161,33 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
     least, most = BOUNDS.get(name, (1, MAX_RANKS))
     number = whole_number(text, least, most)
     if name == "rank_size" and texts.get("placement") != "server" and number not in HOST_RANKS:
-        raise Refusal(USAGE, tr("RANK_SIZE {text}: write {choices}", text=one_line(text), choices=_any_of(HOST_RANKS)))
+        raise misused("RANK_SIZE {text}: write {choices}", text=one_line(text), choices=_any_of(HOST_RANKS))
     if number is None:
         typed = name.upper() if source == "Argument" else f"--{name}" if len(name) > 1 else f"-{name}"
         digits, joined, option = text.partition("--")
         if digits.isdigit() and joined:  # as some public command lines have it
-            what = tr(
+            raise misused(
                 "{typed} {text} is not a number; a blank is missing before {option}",
                 typed=typed,
                 text=one_line(text),
                 option=one_line(joined + option),
             )
-            raise Refusal(USAGE, what)
-        raise Refusal(
-            USAGE,
-            tr(
-                "{typed} {text} is not a number from {least} to {most}",
-                typed=typed,
-                text=one_line(text),
-                least=least,
-                most=most,
-            ),
+        raise misused(
+            "{typed} {text} is not a number from {least} to {most}",
+            typed=typed,
+            text=one_line(text),
+            least=least,
+            most=most,
         )
     return number
 
 
 def _refuse_stdin(typed: str) -> None:
     """A rank table of the tools may come by a pipe, that of a launch not."""
-    raise Refusal(
-        USAGE,
-        tr(
-            "{typed} -: every rank reads the table, so standard input will not do; save it first and name the file:"
-            " cat >hccl.json",
-            typed=typed,
-        ),
+    raise misused(
+        "{typed} -: every rank reads the table, so standard input will not do; save it first and name the file:"
+        " cat >hccl.json",
+        typed=typed,
     )
 
 
@@ -235,9 +228,8 @@ def found_target() -> str:
 def _chip(asked: str | None) -> str | None:
     """The generation whose rules hold: the one that is named, else this host's, as for the rank-table tools."""
     if asked not in (None, "any", *GENERATIONS):
-        raise Refusal(
-            USAGE,
-            tr("--generation {text}: write {choices}", text=one_line(asked), choices=_any_of((*GENERATIONS, "any"))),
+        raise misused(
+            "--generation {text}: write {choices}", text=one_line(asked), choices=_any_of((*GENERATIONS, "any"))
         )
     return host.chosen_generation(asked)[0]
 

@@ -6,7 +6,7 @@ import os
 import time
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import one_line, short_path, some
 from hccl_tools.table import rank_table
 from tools.launch import log_links, named_folder, plogs, record, train_log
@@ -70,12 +70,11 @@ def fill(plan: Plan) -> list[str]:
         shutil.rmtree(plan.run_dir, ignore_errors=True)
         if isinstance(error, Refusal):
             raise
-        text = tr(
+        raise refused(
             "{folder} cannot be written: {reason}; name another folder with --log_dir",
             folder=one_line(plan.run_dir),
             reason=error.strerror,
-        )
-        raise Refusal(REFUSED, text) from error
+        ) from error
     logs, name = os.path.split(plan.run_dir)
     member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
     first = os.path.join(plan.run_dir, f"{member}.log")
@@ -97,8 +96,9 @@ def put_again(plan: Plan, document: dict[str, Any]) -> None:
             plan.resumed.make()
         record.again(document, plan, (plan.request.attempt or 1) - 1)
     except OSError as error:
-        text = tr("{folder} cannot be written: {reason}", folder=one_line(plan.run_dir), reason=error.strerror)
-        raise Refusal(REFUSED, text) from error
+        raise refused(
+            "{folder} cannot be written: {reason}", folder=one_line(plan.run_dir), reason=error.strerror
+        ) from error
 
 
 def put_table(plan: Plan) -> None:

@@ -7,11 +7,8 @@ import os
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.planned import Plan
-    from tools.launch.request import Request
+from tools.launch.planned import Plan
+from tools.launch.request import Request
 
 _LONGEST = 200  # bytes of a name; a number and .log come behind it
 

@@ -6,11 +6,9 @@ numbers, and the number of all.
 
 from __future__ import annotations
 
-from hccl_tools.common.language import tr
+from collections.abc import Iterator, Sequence
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from hccl_tools.common.language import tr
 
 MOST_RANGES = 20
 

@@ -17,23 +17,16 @@ import os
 import select
 import stat
 import time
+from collections.abc import Sequence
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, count
-from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout
+from tools.output.console_ways import BLOCK, Bytes, Lines, States, Stdout, Way
 from tools.output.modules_line import Without
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Sequence
-
-    from tools.output.console_ways import Way
-else:
-    import _signal
+from tools.supervise.proc import signals
 
 _COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94, 31, 91)  # of the ranks' numbers, in turn
 _ROUNDS = 16  # blocks of a log that grows fast, before the others are looked at again
@@ -89,9 +82,9 @@ def follow(
     numbers: of the logs' ranks; world: of all ranks that run; name: of the script.
     Returns as soon as nobody reads stdout.
     """
-    _signal.signal(_signal.SIGTTOU, _signal.SIG_IGN)  # after `stty tostop`, the terminal would stop us
-    _signal.signal(_signal.SIGXFSZ, _signal.SIG_IGN)  # past `ulimit -f`, a write must fail
-    _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)
+    signals.signal(signals.SIGTTOU, signals.SIG_IGN)  # after `stty tostop`, the terminal would stop us
+    signals.signal(signals.SIGXFSZ, signals.SIG_IGN)  # past `ulimit -f`, a write must fail
+    signals.signal(signals.SIGPIPE, signals.SIG_IGN)
     dumb = os.environ.get("TERM", "dumb") == "dumb"
     terminal = stderr if os.isatty(stderr) and not dumb else None
     status = Status(terminal, count(world, "rank"), name, os.isatty(stdout), patience.status_after)

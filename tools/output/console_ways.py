@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Callable
 
 from tools.output import lines
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 BLOCK = 1 << 16  # bytes that are read at a time
 LONGEST = 16384  # bytes of an unfinished line that wait for its end

@@ -7,6 +7,7 @@ before them; the lines of the table and of a log come as they are.
 from __future__ import annotations
 
 import os
+from collections.abc import Container, Iterable, Sequence
 
 from hccl_tools.common import colours
 from hccl_tools.common.grouping import grouped
@@ -14,13 +15,7 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.words import count, named, short_path, some
 from tools.output import alike, lines
-from tools.supervise.members import IMPORTS, SCHEDULER, command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
-
-    from tools.supervise.members import Member
+from tools.supervise.members import IMPORTS, SCHEDULER, Member, command
 
 ROWS = 16  # with more ranks, ranks that ended the same way share a row
 FAILURES = 20  # so many are told when they happen

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import select
+from collections.abc import Iterable
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class Voice:

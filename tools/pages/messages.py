@@ -23,7 +23,10 @@ from tools.pages.commands import ROOT
 CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
 _FOLDERS = ("hccl_tools", "tools", "scripts")
 # The argument of a function that is a message, or a noun in one.
-_PYTHON = {"tr": 0, "marked": 0, "count": 1, "named": 0}
+PYTHON = {
+    **dict.fromkeys(["tr", "refused", "misused", "faulty", "SuperPodError", "RangeError", "marked", "named"], 0),
+    "count": 1,
+}
 _HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit", "Language": "zh"}
 
 
@@ -56,7 +59,7 @@ def _of_python(path: str) -> Iterator[str]:
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "attr", None) or getattr(node.func, "id", None)
-        place = _PYTHON.get(name or "")
+        place = PYTHON.get(name or "")
         if place is not None and place < len(node.args):
             argument = node.args[place]
             if isinstance(argument, ast.Constant) and isinstance(argument.value, str):

@@ -17,27 +17,22 @@ import sys
 
 sys.path[:0] = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))]
 
+from collections.abc import Callable, Iterable
+
 from tools.rank import beginning, likeness, telling, watcher
+from tools.rank.environment import Environment
 from tools.rank.told import REFUSED, Told
 from tools.supervise import proc
 from tools.supervise.events import Ended, LeftEnded, Signalled
 from tools.supervise.leftovers import Leftovers
+from tools.supervise.proc import signals
 from tools.supervise.world import HANDLED, CannotStart, World
 from tools.trainer import request_file
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable, Iterable
-
-    from tools.rank.environment import Environment
-else:
-    import _signal
-
-SIGNALS = (*HANDLED, _signal.SIGURG, _signal.SIGALRM, _signal.SIGABRT)
+SIGNALS = (*HANDLED, signals.SIGURG, signals.SIGALRM, signals.SIGABRT)
 WAITS = 0.3  # seconds: Slurm signals the trainer first and then the agent
-_ORDERS: dict[int, str] = {_signal.SIGURG: "stop", _signal.SIGALRM: "ask", _signal.SIGABRT: "stacks"}
-_ORDERS.update({_signal.SIGUSR1: "USR1", _signal.SIGUSR2: "USR2"})
+_ORDERS: dict[int, str] = {signals.SIGURG: "stop", signals.SIGALRM: "ask", signals.SIGABRT: "stacks"}
+_ORDERS.update({signals.SIGUSR1: "USR1", signals.SIGUSR2: "USR2"})
 TELL_WITHIN = 2.0
 
 
@@ -155,8 +150,8 @@ class Agent:
                 self._signalled(event.number)
         if self._kill_at is not None and self.world.now() >= self._kill_at and self.trainer:
             self._kill_at = None
-            proc.signal_group(self.trainer, _signal.SIGKILL)
-            self.leftovers.signal(_signal.SIGKILL)
+            proc.signal_group(self.trainer, signals.SIGKILL)
+            self.leftovers.signal(signals.SIGKILL)
         self.leftovers.check()
         if self.away and self.told.number("HANG"):
             self.voice.tell_growth(self.log)
@@ -173,7 +168,7 @@ class Agent:
 
     def _signalled(self, number: int) -> None:
         if self.told["BUS"]:  # the supervisor signals the trainer itself
-            if self.told["HEALS"] and number == _signal.SIGTERM and self.trainer and self.status is None:
+            if self.told["HEALS"] and number == signals.SIGTERM and self.trainer and self.status is None:
                 proc.signal_group(self.trainer, number)
             return
         order = _ORDERS.get(number)
@@ -200,7 +195,7 @@ class Agent:
         elif order == "stacks":
             self._stacks()
         elif order in ("USR1", "USR2") and self.trainer and self.status is None:
-            number = _signal.SIGUSR1 if order == "USR1" else _signal.SIGUSR2
+            number = signals.SIGUSR1 if order == "USR1" else signals.SIGUSR2
             if order == "USR1":
                 request_file.tell(self.told.run_dir, True)
             if not proc.pass_on(self.trainer, number):
@@ -217,8 +212,8 @@ class Agent:
         self.stops = True
         if self.trainer and self.status is None:
             request_file.tell(self.told.run_dir, asks)
-            proc.signal_group(self.trainer, _signal.SIGTERM)
-            self.leftovers.signal(_signal.SIGTERM)
+            proc.signal_group(self.trainer, signals.SIGTERM)
+            self.leftovers.signal(signals.SIGTERM)
             self._kill_at = self.world.now() + (self.patience if asks else self.grace)
 
     def _lose_engine(self) -> None:

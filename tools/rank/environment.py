@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    Environment = dict[bytes, bytes]
+Environment = dict[bytes, bytes]
 
 # Every variable of the contract.  Those that the plan does not set are removed: the caller's shell may have them
 # from an earlier job.  MINDSPORE_HCCL_CONFIG_PATH would override RANK_TABLE_FILE, and MS_SERVER_NUM would change

@@ -6,21 +6,15 @@ The launcher looks at its own host (restarts_child.py); agents look where they a
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from hccl_tools.common.words import clauses, some
 from hccl_tools.machine import npu_use
 from tools.rank import device
+from tools.rank.told import Told
 from tools.supervise import held, proc
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable
-
-    from tools.rank.told import Told
-    from tools.supervise.held import Held
-else:
-    import _signal
+from tools.supervise.held import Held
+from tools.supervise.proc import signals
 
 MOMENT, OFTEN = 1.0, 1.0  # seconds, as in restarts_child.py
 SHOWN = 4
@@ -54,7 +48,7 @@ def look(told: Told, engine: int) -> list[Held]:
     found = []
     for pid in held.earlier(told.job, engine) if told.away_host else ():
         words = held.command_of(pid)
-        proc.send(pid, _signal.SIGKILL)
+        proc.send(pid, signals.SIGKILL)
         found.append(held.process(pid, words))
     if found or not told["TARGET"].startswith("Ascend") or told.is_scheduler:
         return found

@@ -52,21 +52,8 @@ OF_PLAN = (
 )
 _NAMES = (
     *OF_PLAN,
-    *(
-        "SECRET",
-        "BUS",
-        "CONTROL",
-        "GRACE",
-        "ASK",
-        "PATIENCE",
-        "LEFTOVERS",
-        "WATCH",
-        "HEALS",
-        "RESTART",
-        "KEEPS_GOING",
-        "IMPORT_ONCE",
-        "LOG_ENDS",
-    ),
+    *("SECRET", "BUS", "CONTROL", "GRACE", "ASK", "PATIENCE", "LEFTOVERS", "WATCH", "HEALS", "RESTART", "KEEPS_GOING"),
+    *("IMPORT_ONCE", "LOG_ENDS"),
 )
 
 

@@ -5,33 +5,30 @@ from __future__ import annotations
 import os
 
 from tools.supervise import guardian, proc
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Iterable
 
     from tools.rank.agent import Agent
-else:
-    import _signal
 
 LOOK_EVERY = 2.0  # seconds
 
 
-def watch(of: Agent, lifeline: int, agent: int, signals: Iterable[int]) -> None:
+def watch(of: Agent, lifeline: int, agent: int, handled: Iterable[int]) -> None:
     """Stops the trainer if the agent was killed; wakes the agent if it was stopped.
 
-    lifeline: a pipe that only the agent keeps open; agent: its process; signals: those that it handles
+    lifeline: a pipe that only the agent keeps open; agent: its process; handled: the signals that it handles
     """
     told = of.told
-    for number in signals:
-        _signal.signal(number, _signal.SIG_IGN)
+    proc.ignore(*handled)
     proc.retitle(b"mindspore-launch-watcher")
     null = os.open(os.devnull, os.O_RDWR)  # the engine waits for the end of the agent's streams
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     trainer: set[int] = set()
-    guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, _signal.SIGCONT), trainer)
+    guardian.follow(lifeline, agent, LOOK_EVERY, lambda: proc.send(agent, signals.SIGCONT), trainer)
     if told["BUS"]:
         of.voice.tell_exit(137, next(iter(trainer), None))  # the engine may not notice it
     if told["HEALS"]:  # it is started again at once, on the same device: the marks are the next one's, too

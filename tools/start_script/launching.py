@@ -8,7 +8,7 @@ import tempfile
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import Refusal, misused, refused
 from hccl_tools.common.words import count, named, one_line
 from tools.command import table
 from tools.launch.programs import command_words, program
@@ -54,31 +54,28 @@ def prepare(command: Command, typed: Sequence[str], caller: Environment, say: Ca
 def check_options(command: Command) -> None:
     """Refuses what cannot go together with a start script."""
     if command.settings.dry_run:
-        text = tr(
+        raise misused(
             "--zoo with --dry_run: what a script starts is known only when it has run; read the script, or leave out"
             " --dry_run"
         )
-        raise Refusal(USAGE, text)
     for name in _SAID_BY_SCRIPT:
         if option(command, name):
-            text = tr(
+            raise misused(
                 "--zoo with {option}: the script itself says that; change it there, or in its words",
                 option=table.typed(name),
             )
-            raise Refusal(USAGE, text)
     for name in _OF_RANKS:
         if option(command, name):
-            text = tr(
+            raise misused(
                 "--zoo with {option}: the script itself says where its ranks run, and their words; leave it out",
                 option=table.typed(name),
             )
-            raise Refusal(USAGE, text)
 
 
 def script_of(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """The options of the shell before the script, and the script with its words.  Raises Refusal."""
     if not words:
-        raise Refusal(USAGE, tr("--zoo needs the start script, such as: --zoo run_distribute_train.sh"))
+        raise misused("--zoo needs the start script, such as: --zoo run_distribute_train.sh")
     at = command_words.shell_script(words) if command_words.is_shell(words[0]) else 0
     if at is None:
         raise not_a_script(words[0])
@@ -101,7 +98,7 @@ def check_script(path: str) -> None:
 
 def not_a_script(path: str) -> Refusal:
     """Refuses what no shell reads."""
-    return Refusal(USAGE, tr("--zoo {path}: is not a shell script; leave out --zoo", path=one_line(path)))
+    return misused("--zoo {path}: is not a shell script; leave out --zoo", path=one_line(path))
 
 
 def told(script: str, ranks: Ranks) -> str:
@@ -131,8 +128,7 @@ def of_ranks(command: Command, ranks: Ranks, text: bytes) -> Command:
             file.write(text)
     except OSError as error:
         os.unlink(path)
-        why = tr("{folder} cannot be written: {reason}", folder=one_line(path), reason=error.strerror)
-        raise Refusal(REFUSED, why) from error
+        raise refused("{folder} cannot be written: {reason}", folder=one_line(path), reason=error.strerror) from error
     words = [f"ranks_file={path}", f"n={len(ranks.starts)}"]
     if source := rank_file.source(ranks.starts[0]):
         words.append(f"ranks_source={source}")

@@ -16,7 +16,7 @@ import time
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.launch.programs import launchers, trainer_command
@@ -61,21 +61,19 @@ def of_script(words: Sequence[str], caller: Environment, line: str, options: Seq
         shutil.rmtree(folder, ignore_errors=True)
     shown = one_line(words[0])
     if left:
-        text = tr(
+        raise refused(
             "{script} has left {command} running, which the launch could not note: it is not python, mpirun or msrun,"
             " or the script has changed PATH; it was ended. Activate an environment before the launch and not in the"
             " script, or leave out --zoo",
             script=shown,
             command=one_line(left),
         )
-        raise Refusal(REFUSED, text)
     if not starts and status:
-        text = tr(
+        raise refused(
             "{script} ended with {status} before it started a training; what it printed is above",
             script=shown,
             status=status,
         )
-        raise Refusal(REFUSED, text)
     return starts
 
 
@@ -90,12 +88,11 @@ def stand_ins(caller: Environment, line: str) -> str:
         shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         reason = error.strerror or str(error)
-    text = tr(
+    raise refused(
         "--zoo needs a folder for temporary files, and {folder} does not do: {reason}; name another one in TMPDIR",
         folder=one_line(tempfile.gettempdir()),
         reason=reason,
     )
-    raise Refusal(REFUSED, text)
 
 
 def make_stand_ins(folder: str, caller: Environment, line: str) -> None:

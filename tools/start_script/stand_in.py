@@ -18,11 +18,8 @@ sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(_
 
 from tools.launch.programs import command_words, python_words
 from tools.rank import environment
+from tools.rank.environment import Environment
 from tools.supervise import proc
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.rank.environment import Environment
 
 # With one of these a command is a rank of a job, or chooses its device, even if the script waits for it.
 OF_RANKS = (b"RANK_ID", b"DEVICE_ID", b"RANK_SIZE", b"DEVICE_NUM", b"CUDA_VISIBLE_DEVICES", b"MS_ROLE")

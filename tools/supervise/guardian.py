@@ -10,27 +10,13 @@ from __future__ import annotations
 import os
 import select
 import time
+from collections.abc import Callable
 
 from tools.supervise import proc
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Callable
-else:
-    import _signal
+from tools.supervise.proc import signals
 
 LOOK_EVERY = 10  # seconds
 TICK = 0.05
-_IGNORED = (
-    _signal.SIGINT,
-    _signal.SIGTERM,
-    _signal.SIGHUP,
-    _signal.SIGQUIT,
-    _signal.SIGUSR1,
-    _signal.SIGUSR2,
-    _signal.SIGTTOU,
-)
 
 
 class Guardian:
@@ -65,14 +51,13 @@ class Guardian:
 
     def end(self) -> None:
         """After a normal end there is nothing to guard."""
-        proc.send(self.pid, _signal.SIGKILL)
+        proc.send(self.pid, signals.SIGKILL)
 
 
 def quiet() -> None:
     """Nothing but the lifeline ends the guardian."""
-    for number in _IGNORED:
-        _signal.signal(number, _signal.SIG_IGN)
-    _signal.set_wakeup_fd(-1)
+    proc.ignore(signals.SIGTERM, *proc.QUIET)
+    signals.set_wakeup_fd(-1)
 
 
 def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
@@ -86,7 +71,7 @@ def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
     leads = os.getpgid(launcher) == launcher
     follow(lifeline, launcher, LOOK_EVERY, lambda: wake_starting(launcher), groups)
     if leads:  # in a session of its own nobody else wakes what is left of its group
-        proc.signal_group(launcher, _signal.SIGCONT)
+        proc.signal_group(launcher, signals.SIGCONT)
     finish(job, groups, grace)
 
 
@@ -101,7 +86,7 @@ def wake_starting(launcher: int) -> None:
     words = proc.words(launcher)
     for pid in proc.numbers():
         if proc.stat(pid)[:2] == [b"T", b"%d" % launcher] and proc.words(pid) == words:
-            proc.send(int(pid), _signal.SIGCONT)
+            proc.send(int(pid), signals.SIGCONT)
 
 
 def follow(lifeline: int, parent: int, every: float, look: Callable[[], object], groups: set[int]) -> None:
@@ -131,21 +116,21 @@ def follow(lifeline: int, parent: int, every: float, look: Callable[[], object],
 def kill(groups: set[int]) -> None:
     """SIGKILL to these process groups, and to nothing else."""
     for group in groups:
-        proc.signal_group(group, _signal.SIGKILL)
+        proc.signal_group(group, signals.SIGKILL)
 
 
 def finish(job: bytes, groups: set[int], grace: float, rank: bytes = b"") -> None:
     """SIGTERM, and after the grace time SIGKILL, to all that is left of the job, or of one of its ranks."""
     for group in groups:
-        proc.signal_group(group, _signal.SIGTERM)
+        proc.signal_group(group, signals.SIGTERM)
     for pid in proc.marked(job, rank):
-        proc.send(pid, _signal.SIGTERM)
-        proc.send(pid, _signal.SIGCONT)
+        proc.send(pid, signals.SIGTERM)
+        proc.send(pid, signals.SIGCONT)
     end = time.monotonic() + grace
     while time.monotonic() < end:
         if not proc.marked(job, rank) and not proc.living_groups(groups):
             return
         time.sleep(TICK)
     for group in groups:
-        proc.signal_group(group, _signal.SIGKILL)
+        proc.signal_group(group, signals.SIGKILL)
     proc.sweep(job, time.sleep, rank)

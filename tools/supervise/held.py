@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Collection, Iterator, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
 from hccl_tools.machine import gpu_use, kernel_ports, npu_use
+from hccl_tools.machine.npu_use import Use
 from tools.launch.engines import hccl_ports, port_holder, ports
 from tools.supervise import proc
 from tools.supervise.members import command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    import signal as _signal
-    from collections.abc import Collection, Iterator, Sequence
-
-    from hccl_tools.machine.npu_use import Use
-else:
-    import _signal
+from tools.supervise.proc import signals
 
 OURS = b"mindspore-launch-"  # how the command of a process beside the launcher begins
 _HCCP = b"hccp_service"
@@ -92,7 +86,7 @@ class Watch:
             found |= descendants(self.wanted.launcher, own) - self._strangers
         for pid in sorted(found):
             words = command_of(pid)
-            proc.send(pid, _signal.SIGKILL)
+            proc.send(pid, signals.SIGKILL)
             yield process(pid, words)
 
     # ---- devices -------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ import os
 from tools.supervise import proc
 from tools.supervise.events import Left, LeftFailed
 from tools.supervise.own_files import Outputs
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Protocol, Union
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
         def was_python(self, name: str) -> bool: ...
 
     Tell = Callable[[Union[Left, LeftFailed]], object]
-else:
-    import _signal
 
 MOMENT = 1.0  # seconds that helpers of a rank may need to end
 LATEST = 3.0  # seconds; ranks that end one after the other share a message, but it is not later than that
@@ -215,7 +213,7 @@ class Leftovers:
             return
         if processes:
             self._tell(Left(name, _rows(processes), BY_OPTION if trainings else WORKERS))
-            self._send(rank, processes, _signal.SIGTERM)
+            self._send(rank, processes, signals.SIGTERM)
         self._end(name, rank.status)
 
     # ---- signals -------------------------------------------------------------------------------------------------
@@ -237,7 +235,7 @@ class Leftovers:
             if process.group == process.pid:
                 proc.signal_group(process.group, number)
             elif process.group != rank.group:
-                for each in (number, _signal.SIGCONT):
+                for each in (number, signals.SIGCONT):
                     proc.send(process.pid, each)
 
     def give_up(self) -> None:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TIMEOUT, HANG, STOP_BEFORE = "timeout", "hang", "stop_before"
 REPORT = 5  # seconds before a limit in which the ranks have ended and the launcher reports

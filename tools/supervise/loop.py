@@ -11,12 +11,12 @@ from tools.supervise.healing import Healing
 from tools.supervise.judging import LOST, Judge
 from tools.supervise.limits import HANG, Limits
 from tools.supervise.members import Member, Members
+from tools.supervise.proc import signals
 from tools.supervise.stopping import Stopping
 from tools.supervise.waiting import Waiting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable, Iterable
     from typing import Any, Protocol
 
@@ -58,8 +58,6 @@ if TYPE_CHECKING:
         def heard(self, event: events.Heard) -> None: ...
         def check(self) -> None: ...
 
-else:
-    import _signal
 
 SHORT, USUAL, LONG = 0.05, 1.0, 10.0  # seconds between two looks: while members stop, with limits, else
 UNREPORTED = 2.0  # seconds in which an agent, or its watcher, would have told the end
@@ -144,6 +142,15 @@ class Supervisor:
             if not self.stopping.running:
                 return False
         return True
+
+    def wait_after(self, reached: Callable[[], bool]) -> None:
+        """The same after an attempt, while signals and --timeout may end the job; how it has ended stays as it is."""
+        was_running = self.stopping.running
+        self.stopping.again()
+        self.limits.again()
+        self.wait_until(reached)
+        if self.stopping.running and not was_running:
+            self.stopping.soon()
 
     def _step(self, seconds: float) -> None:
         happened = False
@@ -279,7 +286,7 @@ class Supervisor:
         if self.limits.reached:
             return 124  # as timeout(1) does
         if self.stopping.signal:
-            return 128 + int(getattr(_signal, f"SIG{self.stopping.signal}"))
+            return 128 + int(getattr(signals, f"SIG{self.stopping.signal}"))
         return otherwise
 
     def stopped_by(self, host: str = "") -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.words import short
+from collections.abc import Iterable, Iterator
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from hccl_tools.common.words import short
 
 SCHEDULER = "scheduler"
 IMPORTS = "imports"  # the parent of ranks that are forks, see tools/forking
@@ -35,7 +33,7 @@ class Member:
     imported: the modules that its process had imported before the rank was forked from it
     """
 
-    __slots__ = (
+    __slots__ = [
         "again",
         "began",
         "child",
@@ -59,7 +57,7 @@ class Member:
         "rank",
         "status",
         "told_host",
-    )
+    ]
 
     def __init__(self, name: str, log: str, rank: int | None = None, device: int | None = None, host: str = "") -> None:
         self.name, self.log, self.rank, self.device, self.host = name, log, rank, device, host

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
 
 MOST = 4 << 20  # bytes of a file at one look; of more than that only the end is copied
 FILES = 8  # of one rank

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 else:
     import _signal  # the module signal imports enum, which takes longer than all the rest
 
+signals = _signal  # for those who signal: no other module needs to know of the two names
+
+QUIET: tuple[int, ...] = (_signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
+QUIET += (_signal.SIGTTOU, _signal.SIGXFSZ)  # what a process beside the launcher ignores
 SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 HELD = ("T", "t")  # states of a process that SIGSTOP or a debugger holds
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
@@ -156,6 +160,12 @@ def send(pid: int, number: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def ignore(*numbers: int) -> None:
+    """From now on this process heeds none of the signals."""
+    for number in numbers:
+        _signal.signal(number, _signal.SIG_IGN)
 
 
 def pass_on(pid: int, number: int) -> bool:

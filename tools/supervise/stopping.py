@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from tools.supervise.members import SCHEDULER, Member
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
-
     from tools.supervise.loop import Supervisor
-else:
-    import _signal
 
 RUNNING, STOPPING, KILLING = "running", "stopping", "killing"
 AFTER_KILL = 5.0  # seconds in which the kernel must have ended a process
@@ -21,7 +18,7 @@ _BY_USR1, _BY_TERM = 138, 143  # exit statuses
 NAMES = {
     number: name
     for name in ("HUP", "INT", "QUIT", "TERM", "USR1", "USR2")
-    for number in (getattr(_signal, f"SIG{name}"),)
+    for number in (getattr(signals, f"SIG{name}"),)
 }
 
 
@@ -68,15 +65,15 @@ class Stopping:
         grace = (seconds or self.patience) if asks else self.grace
         self.deadline = self._job.world.now() + grace + self._job.engine.way
         self._job.hooks.ending(asks)
-        self.order(_signal.SIGTERM)
+        self.order(signals.SIGTERM)
 
     def order(self, number: int) -> None:
         """Signals every process group that is left.  An engine with agents gets the order to stop, until SIGKILL."""
         self._ordered_at = self._job.world.now()
         for member in list(self._job.members.grouped.values()):
-            if number == _signal.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
+            if number == signals.SIGTERM and self._job.is_engine(member) and self._job.engine.way:
                 self._job.engine.order(self._word)
-            elif member.group is not None and not (number == _signal.SIGTERM and self._is_needed(member)):
+            elif member.group is not None and not (number == signals.SIGTERM and self._is_needed(member)):
                 self._job.world.signal_group(member.group, number)
         self._job.waiting.signal(number)
 
@@ -95,7 +92,7 @@ class Stopping:
     def begin_late(self, member: Member) -> None:
         """It has begun after the order to stop."""
         if member.group is not None:
-            number = _signal.SIGKILL if self.state == KILLING else _signal.SIGTERM
+            number = signals.SIGKILL if self.state == KILLING else signals.SIGTERM
             self._job.world.signal_group(member.group, number)
 
     def check(self) -> None:
@@ -112,7 +109,7 @@ class Stopping:
             self._give_up()
         else:
             self.state, self.deadline = KILLING, now + AFTER_KILL
-            self.order(_signal.SIGKILL)
+            self.order(signals.SIGKILL)
 
     def _end_scheduler(self) -> None:
         """After a request, when the ranks have ended."""
@@ -120,7 +117,7 @@ class Stopping:
         if scheduler is None or scheduler.group is None or scheduler.status is not None:
             return
         if self.asks and not self._scheduler_told and not self._is_needed(scheduler):
-            self._job.world.signal_group(scheduler.group, _signal.SIGTERM)
+            self._job.world.signal_group(scheduler.group, signals.SIGTERM)
 
     def _give_up(self) -> None:
         """Even SIGKILL does not end a process that waits inside the kernel, for example for a device.
@@ -219,7 +216,7 @@ class Stopping:
             return  # every rank's agent reports it
         self.cancelled = True
         if self.running:
-            self.heed(_signal.SIGTERM)
+            self.heed(signals.SIGTERM)
         if self.state != STOPPING:
             return
         grace = (self.patience if self.asks else self.grace) + self._job.engine.way

@@ -14,10 +14,10 @@ import time
 from tools.supervise import proc
 from tools.supervise.children import Children
 from tools.supervise.events import Ended, LeftEnded, Signalled
+from tools.supervise.proc import signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import signal as _signal
     from collections.abc import Callable, Iterable, Mapping
 
     from hccl_tools.common.record import Row
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
     Take = Callable[[bytes], Iterable[Row]]
     Get = Callable[[int, int], bytes]
-else:
-    import _signal
 
-HANDLED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
-_RESET = (_signal.SIGPIPE, _signal.SIGXFSZ, _signal.SIGCHLD)  # Python ignores the first two
+HANDLED = (signals.SIGINT, signals.SIGTERM, signals.SIGHUP, signals.SIGQUIT, signals.SIGUSR1, signals.SIGUSR2)
+_RESET = (signals.SIGPIPE, signals.SIGXFSZ, signals.SIGCHLD)  # Python ignores the first two
 _BLOCK = 1 << 16
 
 
@@ -70,10 +68,10 @@ class World:
         self._wake = wake
         self.own(wake, wakes)
         for number in self._handled:
-            if _signal.getsignal(number) != _signal.SIG_IGN:
-                _signal.signal(number, _nothing)
-        _signal.signal(_signal.SIGCHLD, _nothing)  # also where the caller ignores it: we want our children's ends
-        _signal.set_wakeup_fd(wakes, warn_on_full_buffer=False)
+            if signals.getsignal(number) != signals.SIG_IGN:
+                signals.signal(number, _nothing)
+        signals.signal(signals.SIGCHLD, _nothing)  # also where the caller ignores it: we want our children's ends
+        signals.set_wakeup_fd(wakes, warn_on_full_buffer=False)
         self._poll.register(wake, select.POLLIN)
 
     # ---- children --------------------------------------------------------------------------------------------------
@@ -129,10 +127,10 @@ class World:
             return pid
         code = 1
         try:
-            _signal.set_wakeup_fd(-1)
-            for number in (*self._handled, _signal.SIGCHLD):
-                if _signal.getsignal(number) is _nothing:
-                    _signal.signal(number, _signal.SIG_DFL)
+            signals.set_wakeup_fd(-1)
+            for number in (*self._handled, signals.SIGCHLD):
+                if signals.getsignal(number) is _nothing:
+                    signals.signal(number, signals.SIG_DFL)
             proc.hear(held)
             for descriptor in self.owned:
                 _close(descriptor)
@@ -172,7 +170,7 @@ class World:
     def await_shown(self, pid: int) -> bool:
         """Waits for this forked child; False if a signal that would stop the job comes before."""
         while not self.await_end(pid, 0.5):
-            if any(signalled.number not in (_signal.SIGUSR1, _signal.SIGUSR2) for signalled in self._signals):
+            if any(signalled.number not in (signals.SIGUSR1, signals.SIGUSR2) for signalled in self._signals):
                 return False
         return True
 
@@ -187,7 +185,7 @@ class World:
     def signal_leftovers(self, group: int) -> None:
         """SIGTERM to what a member has left in its group."""
         try:
-            os.killpg(group, _signal.SIGTERM)
+            os.killpg(group, signals.SIGTERM)
         except OSError:
             return  # nothing is left, or it is another user's
 
@@ -203,7 +201,7 @@ class World:
         """Those in which a process runs."""
         return proc.living_groups(groups)
 
-    def kill(self, pid: int, number: int = _signal.SIGKILL) -> None:
+    def kill(self, pid: int, number: int = signals.SIGKILL) -> None:
         """Signals this forked child, unless it has ended."""
         if self.lives(pid):
             proc.send(pid, number)
@@ -243,12 +241,12 @@ class World:
 
     def events(self, seconds: float) -> list[Row]:
         """What has happened, after this time at the latest; empty: nothing."""
-        signals, self._signals = self._signals, []
+        heard, self._signals = self._signals, []
         children = self.children
-        signals += self._wait(0 if children.ends or children.left_ends or signals else seconds)
+        heard += self._wait(0 if children.ends or children.left_ends or heard else seconds)
         children.reap()  # before the engines' lines are read: all that an engine wrote before its end is there then
-        signals += self._heard()  # a signal to us and to a rank: we have it before we see that rank's end
-        found: list[Row] = [*signals]
+        heard += self._heard()  # a signal to us and to a rank: we have it before we see that rank's end
+        found: list[Row] = [*heard]
         ended, left_ended = children.take_ends()
         for descriptor in list(self._sources):
             found += self._read(descriptor)

@@ -10,16 +10,13 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, count, named
 from tools.launch.devices import binding_maps, core_shares, device_locks, topology
 from tools.launch.devices.core_shares import CORE, NUMA
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.devices.device_locks import Holder
-    from tools.launch.engines.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.devices.device_locks import Holder
+from tools.launch.engines.placement import Placement
+from tools.launch.request import Request
 
 
 class Binding(Record):
@@ -54,12 +51,9 @@ def plan(request: Request, placed: Placement) -> Binding:
     if binding_maps.is_map(request.bind_core) or binding_maps.is_map(request.bind_numa):
         return _by_maps(request, placed)
     if request.bind_core and request.bind_numa:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--bind_core and --bind_numa: give one: cores of its own for each rank, or all cores of the NUMA node "
-                "of its device"
-            ),
+        raise misused(
+            "--bind_core and --bind_numa: give one: cores of its own for each rank, or all cores of the NUMA node "
+            "of its device"
         )
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)
@@ -78,8 +72,7 @@ def _by_maps(request: Request, placed: Placement) -> Binding:
     """The Binding that the user has written, for the devices of this host.  Raises Refusal."""
     for name, value in (("bind_core", request.bind_core), ("bind_numa", request.bind_numa)):
         if value == binding_maps.FLAG:
-            text = tr("--{option}: the other option has a map, so this one needs one, too", option=name)
-            raise Refusal(USAGE, text)
+            raise misused("--{option}: the other option has a map, so this one needs one, too", option=name)
     ranks = _here(placed)
     if len(ranks) < len(placed.ranks):
         text = tr("a map of --bind_core or --bind_numa is for the devices of one host, and the ranks are on several")
@@ -138,17 +131,13 @@ def _too_few(mode: str, target: str, ranks: int, allowed: set[int], others: list
     holders = [holder for holder in others if allowed & set(holder.cores)]
     if holders:
         words = ", ".join(device_locks.core_words(holder) for holder in holders)
-        return Refusal(
-            REFUSED,
-            tr(
-                "{what}: {words}; wait until a job has ended, or start without --bind_{mode}",
-                what=what,
-                words=words,
-                mode=mode,
-            ),
+        return refused(
+            "{what}: {words}; wait until a job has ended, or start without --bind_{mode}",
+            what=what,
+            words=words,
+            mode=mode,
         )
     words = tr("this launch may use only {cores}", cores=named("core", allowed))
-    return Refusal(
-        REFUSED,
-        tr("{what}: {words}; start fewer ranks, or start without --bind_{mode}", what=what, words=words, mode=mode),
+    return refused(
+        "{what}: {words}; start fewer ranks, or start without --bind_{mode}", what=what, words=words, mode=mode
     )

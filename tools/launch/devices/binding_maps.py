@@ -17,7 +17,7 @@ import re
 from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, one_line, ranges, shown
 from hccl_tools.machine import programs
 from tools.launch.devices import topology
@@ -105,13 +105,12 @@ def _parsed(option: str, value: str) -> tuple[dict[str, Any], str]:
                 text = file.read()
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            what = tr(
+            raise misused(
                 "{option} {file}: cannot be read: {reason}",
                 option=option,
                 file=one_line(value),
                 reason=one_line(reason),
-            )
-            raise Refusal(USAGE, what) from error
+            ) from error
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:

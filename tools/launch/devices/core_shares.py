@@ -1,17 +1,21 @@
 """Shares the cores of a host among its ranks: for --bind_core each has its own, for --bind_numa those of a NUMA node.
 
 Near its device where that is known, else in the order of the NUMA nodes, in whole physical cores where possible.
+npu-smi and nvidia-smi tell where a device is on the PCI bus, and /sys the NUMA node of that place.
 """
 
 from __future__ import annotations
 
-from tools.launch.devices import device_places, topology
+import re
+from collections.abc import Iterable
+
+from hccl_tools.common.numbers import whole_number
+from hccl_tools.machine import driver, host, programs
+from tools.launch.devices import topology
 
 CORE, NUMA = "core", "numa"
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+_SECONDS = 30  # limit of one program
+_PCI_ADDRESS = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
 
 
 def of_this_host(
@@ -21,7 +25,7 @@ def of_this_host(
 
     allowed: the cores that the job may use; taken: those of them that other jobs have.
     """
-    places = {device: cores & allowed for device, cores in device_places.near(target, root).items()}
+    places = {device: cores & allowed for device, cores in _near(target, root).items()}
     known = set(devices) <= set(places)
     if known and not set(topology.online(root)) <= allowed:  # Slurm, say, has chosen cores for this job alone
         places = {device: places[device] for device in devices}
@@ -67,3 +71,44 @@ def _by_node(ranks: int, free: set[int], root: str) -> list[list[int]]:
 
 def _all(units: Iterable[list[int]]) -> list[int]:
     return [core for unit in units for core in unit]
+
+
+def _near(target: str, root: str) -> dict[int, set[int]]:
+    """{device: the cores of its NUMA node}, for all devices of this host; no cores if the node is not known.
+
+    Nothing at all on CPU, and where the devices cannot be found.
+    """
+    addresses = {"Ascend": _addresses_of_npus, "GPU": _addresses_of_gpus}.get(target, dict)()
+    return {device: set(topology.cores_near(address, root)) for device, address in addresses.items()}
+
+
+def _addresses_of_npus() -> dict[int, str]:
+    """As msrun finds them: `npu-smi info -t board` says where on the PCI bus a chip is."""
+    program = driver.find(driver.NPU_SMI)
+    if program is None:
+        return {}
+    chips = host.npu_chips(programs.ask([program, "info", "-m"], _SECONDS).stdout)
+    board = [program, "info", "-t", "board", "-i"]
+    answers = programs.ask_all(
+        {device: [*board, str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}, _SECONDS
+    )
+    lines = {
+        device: "".join(line for line in ended.stdout.splitlines() if "PCIe Bus Info" in line)
+        for device, ended in answers.items()
+    }
+    return {device: _address(line) for device, line in lines.items()}
+
+
+def _addresses_of_gpus() -> dict[int, str]:
+    if not programs.on_path("nvidia-smi"):
+        return {}
+    asked = programs.ask(["nvidia-smi", "--query-gpu=index,pci.bus_id", "--format=csv,noheader"], _SECONDS)
+    rows = [line.partition(",") for line in asked.stdout.splitlines()]
+    found = {whole_number(index.strip()): _address(address) for index, _, address in rows}
+    return {device: address for device, address in found.items() if device is not None}
+
+
+def _address(text: str) -> str:
+    """The PCI address in `text`, as /sys writes it; both print capitals, nvidia-smi eight digits for the domain."""
+    found = _PCI_ADDRESS.search(text.lower())
+    return "{}:{}:{}.{}".format(*found.groups()) if found else "-"

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
+from hccl_tools.common.refusal import REFUSED, NotHere, refused
 from hccl_tools.common.words import named
 from hccl_tools.machine import driver, host, nvidia_smi, programs, visible
 from tools.launch.programs import trainer_command
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def npus(devices: list[int]) -> None:
@@ -33,9 +31,8 @@ def npus(devices: list[int]) -> None:
             ),
         )
     needs, has = named("device", devices), named("device", present)
-    raise Refusal(
-        REFUSED,
-        tr("this launch needs {needs}, this machine has {has}; choose from those with --devices", needs=needs, has=has),
+    raise refused(
+        "this launch needs {needs}, this machine has {has}; choose from those with --devices", needs=needs, has=has
     )
 
 
@@ -59,14 +56,13 @@ def gpus(devices: list[int]) -> None:
             device=max(devices),
             present=present,
         )
-        raise Refusal(REFUSED, tr("{text}; see: nvidia-smi -L", text=text))
-    text = tr(
+        raise refused("{text}; see: nvidia-smi -L", text=text)
+    raise refused(
         "GPU {device} is not on this machine, which has {gpus}; {remedy}",
         device=max(devices),
         gpus=named("GPU", range(present)),
         remedy=tr("start fewer ranks with -n") if len(devices) > present else tr("choose from those with --devices"),
     )
-    raise Refusal(REFUSED, text)
 
 
 def gpus_in_use(devices: Sequence[int]) -> list[str]:

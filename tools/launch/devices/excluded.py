@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, count, named, one_line, some
 from hccl_tools.hosts import hostfile, node_sets
 from hccl_tools.machine import host
@@ -126,13 +126,12 @@ def all_left(request: Request, out: frozenset[int]) -> tuple[int, ...]:
     known = seen.all_here(request)
     missing = sorted(out - set(known)) if known else []
     if missing:
-        text = tr(
+        raise misused(
             "--exclude {text}: this host has no {devices}; it has {known}",
             text=one_line(request.exclude),
             devices=named("device", missing),
             known=named("device", known),
         )
-        raise Refusal(USAGE, text)
     left = tuple(device for device in known or range(device_range.MAX_DEVICE_ID + 1) if device not in out)
     if not left:
         raise _too_few(request, 0, left)
@@ -142,8 +141,8 @@ def all_left(request: Request, out: frozenset[int]) -> tuple[int, ...]:
 def _too_few(request: Request, ranks: int, left: tuple[int, ...]) -> Refusal:
     shown = one_line(request.exclude)
     if not left:
-        return Refusal(REFUSED, tr("--exclude {text} leaves no device; leave out fewer", text=shown))
-    text = tr(
+        return refused("--exclude {text} leaves no device; leave out fewer", text=shown)
+    return refused(
         "{ranks} need as many devices, but --exclude {text} leaves {number}: {devices}; start as many ranks as that:"
         " scripts/launch.sh -n {number}",
         ranks=count(ranks, "rank"),
@@ -151,7 +150,6 @@ def _too_few(request: Request, ranks: int, left: tuple[int, ...]) -> Refusal:
         number=len(left),
         devices=named("device", left),
     )
-    return Refusal(REFUSED, text)
 
 
 # ---- all hosts of a job --------------------------------------------------------------------------
@@ -168,7 +166,7 @@ def of_hosts(request: Request, hosts: Sequence[str]) -> tuple[set[str], dict[str
         else:
             whole.add(found)
     if hosts and whole.issuperset(hosts):
-        raise Refusal(USAGE, tr("--exclude {text} leaves no host", text=one_line(request.exclude)))
+        raise misused("--exclude {text} leaves no host", text=one_line(request.exclude))
     return whole, {name: devices for name, devices in some_of.items() if name not in whole}
 
 

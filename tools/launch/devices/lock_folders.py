@@ -11,15 +11,12 @@ import errno
 import itertools
 import os
 import stat
+from collections.abc import Iterator
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BASES = ("/run/lock", "/tmp")  # not TMPDIR: the same for every user; they may be links, which root has made
 PREFIX = "mindspore-launch-"
@@ -189,9 +186,7 @@ def why_none(path: str) -> OSError:
 
 def lost(path: str) -> Refusal:
     """The refusal to take devices without the file."""
-    return Refusal(
-        REFUSED, tr("{path}, the lock on the devices, was removed by another process; start again", path=one_line(path))
-    )
+    return refused("{path}, the lock on the devices, was removed by another process; start again", path=one_line(path))
 
 
 def _check_base(base: str) -> None:

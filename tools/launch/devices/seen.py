@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import count
 from hccl_tools.machine import host, visible
 from hccl_tools.table import device_range
@@ -47,7 +47,7 @@ def _too_few(request: Request, ranks: int, shown: Visible) -> Refusal:
     remedy = tr("start as many ranks as that")
     if request.script_devices and len(ids) in (1, 2, 4, 8):
         remedy = tr("use scripts/ascend{number}p.sh", number=len(ids))
-    text = tr(
+    return refused(
         "{ranks} need as many devices, but {limit} shows only {devices}; {remedy}, or: unset {name}",
         ranks=count(ranks, "rank"),
         limit=shown.limit,
@@ -55,7 +55,6 @@ def _too_few(request: Request, ranks: int, shown: Visible) -> Refusal:
         remedy=remedy,
         name=shown.limit.partition("=")[0],
     )
-    return Refusal(REFUSED, text)
 
 
 def all_here(request: Request) -> tuple[int, ...]:

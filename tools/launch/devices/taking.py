@@ -8,10 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line
 from tools.launch.devices import seen
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.planned import Plan
+from tools.launch.planned import Plan
 
 
 class CoresTaken(Exception):

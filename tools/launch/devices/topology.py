@@ -7,13 +7,12 @@ With hyperthreading two of them are one physical core.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+
+from hccl_tools.machine import system_files
 
 SYS = "/sys"
 MOST_CORES = 1 << 16
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
@@ -71,8 +70,4 @@ def _numbers(root: str, path: str) -> list[int]:
 
 def _text(root: str, path: str) -> str:
     """What the file says; nothing where there is none, as in some containers."""
-    try:
-        with open(os.path.join(root, path), encoding="ascii", errors="replace") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return system_files.read(os.path.join(root, path)) or ""

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound="EngineFacts")
 
+# sbatch's own numbers of tasks, and its distribution, would contradict ours.
+OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION")
+
 
 class EngineFacts(Record):
     """What every engine may need."""

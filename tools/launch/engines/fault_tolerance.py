@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tools.launch.request import Request
+from tools.launch.request import Request
 
 TFT, THM = "MS_ENABLE_TFT", "MS_ENABLE_THM"
 BY_TASKD = ("TTP", "UCE", "ARF", "TSP", "HCCE", "RSC")  # with one of them msrun asks TaskD
@@ -37,24 +33,18 @@ def check(request: Request) -> list[str]:
     on = {name for name in KNOWN if f"{name}:1" in text}
     if "ATO" in on and on.intersection(NOT_WITH_ATO):
         others = ", ".join(sorted(on.intersection(NOT_WITH_ATO)))
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{name}: MindSpore takes ATO:1 only alone, and not with {others}; leave one of them out",
-                name=TFT,
-                others=others,
-            ),
+        raise refused(
+            "{name}: MindSpore takes ATO:1 only alone, and not with {others}; leave one of them out",
+            name=TFT,
+            others=others,
         )
     if request.device_target == "Ascend" and on.intersection(BY_MINDIO):
         _mindio(request)
     if on.intersection(BY_TASKD) and request.engine == "msrun" and request.max_restarts and _is_there("taskd"):
-        raise Refusal(
-            USAGE,
-            tr(
-                "--max_restarts: {name} gives the ranks to TaskD, which starts them again itself, and a pod that it"
-                " gives up must end; leave --max_restarts out, or unset {name}",
-                name=TFT,
-            ),
+        raise misused(
+            "--max_restarts: {name} gives the ranks to TaskD, which starts them again itself, and a pod that it"
+            " gives up must end; leave --max_restarts out, or unset {name}",
+            name=TFT,
         )
     return [*_unseen(text, tft, on), *_remarks(request, on, thm)]
 
@@ -67,14 +57,11 @@ def _pairs(name: str) -> dict[str, str]:
             continue
         key, colon, value = item.partition(":")
         if not colon:
-            raise Refusal(
-                REFUSED,
-                tr(
-                    '{name}: MindSpore cannot be imported with "{item}", which has no colon; write such as {example}',
-                    name=name,
-                    item=one_line(item),
-                    example="{TTP:1,ARF:1}" if name == TFT else "{HCCL_WATCHDOG:0}",
-                ),
+            raise refused(
+                '{name}: MindSpore cannot be imported with "{item}", which has no colon; write such as {example}',
+                name=name,
+                item=one_line(item),
+                example="{TTP:1,ARF:1}" if name == TFT else "{HCCL_WATCHDOG:0}",
             )
         found[key.strip()] = value.strip()
     return found
@@ -97,9 +84,7 @@ def _status_file(thm: dict[str, str]) -> None:
 
 
 def _no_import(what: str, reason: str) -> Refusal:
-    return Refusal(
-        REFUSED, tr("{name}: MindSpore cannot be imported with {what}: {reason}", name=THM, what=what, reason=reason)
-    )
+    return refused("{name}: MindSpore cannot be imported with {what}: {reason}", name=THM, what=what, reason=reason)
 
 
 def _mindio(request: Request) -> None:

@@ -25,11 +25,8 @@ from tools.launch.engines.hccl_ports import (
     range_from,
     words,
 )
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.engines.placement import Placement
-    from tools.launch.request import Request
+from tools.launch.engines.placement import Placement
+from tools.launch.request import Request
 
 # Above the kernel's own ports for outgoing connections, as most hosts have them.
 _OTHERS = range(BASE + 32 * COUNT, kernel_ports.MOST + 2 - COUNT, COUNT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import misused, refused
 from hccl_tools.machine import host
 from hccl_tools.table.address import is_loopback
 from tools.launch.devices import seen
@@ -23,33 +23,24 @@ def place(request: Request) -> placement.Placement:
     hosts = count_hosts(world, here)
     node = request.node_rank or 0
     if hosts > 1 and request.node_rank is None:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--node_rank is missing: {hosts} hosts have {here} of {world} ranks each; count from 0",
-                hosts=hosts,
-                here=here,
-                world=world,
-            ),
+        raise misused(
+            "--node_rank is missing: {hosts} hosts have {here} of {world} ranks each; count from 0",
+            hosts=hosts,
+            here=here,
+            world=world,
         )
     if node >= hosts:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {last}",
-                node=node,
-                world=world,
-                here=here,
-                last=hosts - 1,
-            ),
+        raise misused(
+            "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {last}",
+            node=node,
+            world=world,
+            here=here,
+            last=hosts - 1,
         )
     address, is_here = master_address(request, hosts, node)
     devices = placement.named_devices(request, f"[0,{here})")
     if len(devices) != here:
-        raise Refusal(
-            USAGE,
-            tr("{names}, this host has {ranks} ranks", names=placement.names(request, devices), ranks=here),
-        )
+        raise misused("{names}, this host has {ranks} ranks", names=placement.names(request, devices), ranks=here)
     port = request.master_port or (DEFAULT_PORT if hosts > 1 else 0)
     if is_here and port and not request.dry_run:  # MindSpore's own words about a taken port blame other things
         ports.check("--master_port", port, address, hosts)
@@ -78,17 +69,15 @@ def place(request: Request) -> placement.Placement:
 def count_hosts(world: int, here: int) -> int:
     """The number of hosts that `world` ranks are on, `here` of them on each.  Raises Refusal."""
     if here > world:
-        raise Refusal(
-            USAGE,
-            tr("--local_worker_num {here}: the job has --worker_num {world} ranks in all", here=here, world=world),
+        raise misused(
+            "--local_worker_num {here}: the job has --worker_num {world} ranks in all", here=here, world=world
         )
     if world % here:
-        words = tr(
+        raise misused(
             "--worker_num {world} is not a multiple of --local_worker_num {here}: msrun has equal hosts",
             world=world,
             here=here,
         )
-        raise Refusal(USAGE, words)
     return world // here
 
 
@@ -96,13 +85,9 @@ def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
     """(the address of the host number 0, whether that is this host).  Raises Refusal."""
     address = network.address_of(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
     if hosts > 1 and is_loopback(address):
-        raise Refusal(
-            USAGE,
-            tr(
-                "--master_addr {address} is reached from this host only; give the address of the host with "
-                "--node_rank 0",
-                address=address,
-            ),
+        raise misused(
+            "--master_addr {address} is reached from this host only; give the address of the host with --node_rank 0",
+            address=address,
         )
     is_here = not network.others([address])
     if is_here != (node == 0):
@@ -118,5 +103,5 @@ def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
                 address=address,
                 node=node,
             )
-        raise Refusal(REFUSED, tr("{text}; give the address of the host with --node_rank 0", text=text))
+        raise refused("{text}; give the address of the host with --node_rank 0", text=text)
     return address, is_here

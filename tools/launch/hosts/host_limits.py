@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Iterator
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses
+from hccl_tools.machine import system_files
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
 from tools.launch.request import Request
@@ -95,7 +95,7 @@ def _processes(hosts: int) -> Iterator[str]:
             hosts=hosts,
             needed=needed,
         )
-    most, used = (_number(_PIDS + name) for name in ("max", "current"))
+    most, used = (system_files.number(_PIDS + name) for name in ("max", "current"))
     if most is not None and used is not None and most - used < needed:
         yield tr(
             "this container may have {number} processes and has {running}; for {hosts} hosts mpirun starts {needed} "
@@ -117,12 +117,3 @@ def _running() -> int:
         except OSError:  # it has ended
             continue
     return found
-
-
-def _number(path: str) -> int | None:
-    """The whole number in a file of the kernel's; None where there is none, such as "max"."""
-    try:
-        with open(path, encoding="ascii") as file:
-            return whole_number(file.read(32).strip())
-    except (OSError, UnicodeDecodeError):
-        return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hccl_tools.commands import boundary
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -9,10 +11,6 @@ from hccl_tools.hosts import ask, hostfile, ssh
 from hccl_tools.machine import addresses
 from tools.launch.request import Request
 from tools.launch.tables.launch_table import LaunchTable
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def asker(request: Request) -> ask.Asker:

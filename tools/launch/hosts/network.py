@@ -6,7 +6,7 @@ import socket
 from collections.abc import Iterable
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import misspelt
@@ -38,11 +38,9 @@ def address_of(name: str, what: str, remedy: str = "") -> str:
                 raise Refusal(REFUSED, clauses(text, remedy))
             return found
     if misspelt.is_nearly_an_address(name):
-        text = tr("{what} has no address: it is nearly one, but mistyped; correct it", what=what)
-        raise Refusal(REFUSED, text)
+        raise refused("{what} has no address: it is nearly one, but mistyped; correct it", what=what)
     remedy = remedy or tr("add it to /etc/hosts")
-    text = tr("{what} has no address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
-    raise Refusal(REFUSED, text)
+    raise refused("{what} has no address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
 
 
 def own_address_towards(names: Iterable[str]) -> str:
@@ -53,13 +51,10 @@ def own_address_towards(names: Iterable[str]) -> str:
         try:
             probe.connect((first, 9))  # sends nothing: it only looks up the route
         except OSError as error:
-            raise Refusal(
-                REFUSED,
-                tr(
-                    "no route to {name} ({address}): {reason}; is the network up?",
-                    name=one_line(name),
-                    address=first,
-                    reason=error.strerror,
-                ),
+            raise refused(
+                "no route to {name} ({address}): {reason}; is the network up?",
+                name=one_line(name),
+                address=first,
+                reason=error.strerror,
             ) from error
         return str(probe.getsockname()[0])

@@ -8,13 +8,13 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import node_sets
 from hccl_tools.machine import programs
+from tools.launch.engines.facts import OF_SBATCH
 from tools.launch.hosts import host_check
 from tools.launch.request import Request
 
 _SECONDS = 60  # for a few nodes; Slurm starts a step within one second, unless it is busy
 _MOST_NAMED = 8  # nodes, or sets of them, in one line
 _MARK = "launch-node-check"
-_OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE", "SLURM_DISTRIBUTION")
 
 
 def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
@@ -43,7 +43,7 @@ def command(nodes: list[str]) -> list[str]:
 def step(nodes: list[str], stdin: str) -> list[str]:
     """The words of srun before a command that each of the nodes runs once; stdin: "none", or "all" get that of srun."""
     return [
-        *("env", *(word for name in _OF_SBATCH for word in ("-u", name)), "srun"),
+        *("env", *(word for name in OF_SBATCH for word in ("-u", name)), "srun"),
         *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),
         *("--wait=0", "--kill-on-bad-exit=0", "--cpu-bind=none", "--mpi=none", "--overlap", "--export=ALL"),
         *(f"--input={stdin}", "--output=all", "--error=all", "--chdir=/"),

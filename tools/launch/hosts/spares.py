@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import count, one_line, some
 from tools.launch.engines.placement import Placement
 from tools.launch.request import Request
@@ -26,7 +26,7 @@ def named(request: Request, hosts: Sequence[str], marked: Sequence[str] = ()) ->
     number = request.spare
     if number is None:
         if marked and len(marked) == len(hosts):
-            raise Refusal(USAGE, tr("every host of the hostfile is spare; remove the word from those that must train"))
+            raise misused("every host of the hostfile is spare; remove the word from those that must train")
         return list(marked)
     typed = f"--spare {number}"
     if marked:

@@ -18,7 +18,7 @@ from hccl_tools.check import verdict
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
@@ -97,11 +97,10 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     """This host's ranks, if the numbers that were typed fit the table.  Raises Refusal."""
     path = request.rank_table_file or ""
     if request.exclude is not None:
-        text = tr(
+        raise misused(
             "--exclude: the rank table says which devices there are; write one without them, such as by"
             " hccl_tools/hccl_tools.py --device_num 0,1,2, or leave out hosts with --hostfile"
         )
-        raise Refusal(USAGE, text)
     hosts = rank_list_servers.given(request.table_hosts) if request.table_hosts else None
     read = read_table(path, request.chip, hosts)
     servers = read.servers
@@ -186,8 +185,7 @@ def scheduler(servers: list[Server], digest: str) -> Cluster:
         return Cluster(scheduler_host=addresses.of([first.name])[first.name] or host.LOOPBACK, scheduler_port=port)
     address = first.address(tr("server {name}, which has rank 0,", name=first.label()))
     if is_loopback(address) and network.others(server.name for server in servers):
-        text = tr("server {name} has rank 0, and the other servers cannot reach that address", name=first.label())
-        raise Refusal(REFUSED, text)
+        raise refused("server {name} has rank 0, and the other servers cannot reach that address", name=first.label())
     return Cluster(scheduler_host=address, scheduler_port=port)
 
 
@@ -216,7 +214,7 @@ def read_table(
     try:
         data = rank_table.read_bytes(path)
     except rank_table.NotReadable as error:
-        raise Refusal(REFUSED, tr("the rank table {problem}", problem=error)) from error
+        raise refused("the rank table {problem}", problem=error) from error
     table, problems = verdict.check_bytes(data, generation)
     legacy = from_legacy.converted(table)
     if legacy:  # the generation's rules have looked at it as it was

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, named
-from hccl_tools.machine import host
+from hccl_tools.machine import host, system_files
 from tools.launch.pods.pod_job import PodJob
 from tools.launch.request import Request
 
@@ -70,7 +69,7 @@ def _shared_memory(root: str) -> str | None:
 def _processes(root: str, ranks: int) -> str | None:
     """The control group of the container allows enough processes; version 2 has its limits at its root, 1 in pids/."""
     for folder in ("sys/fs/cgroup", "sys/fs/cgroup/pids"):
-        allowed, used = (_number(os.path.join(root, folder, name)) for name in ("pids.max", "pids.current"))
+        allowed, used = (system_files.number(os.path.join(root, folder, name)) for name in ("pids.max", "pids.current"))
         if allowed is not None and allowed - (used or 0) < LEAST_PROCESSES * ranks:
             return tr(
                 "note: the container may have {allowed} processes and threads, too few for {ranks} ranks; "
@@ -79,11 +78,3 @@ def _processes(root: str, ranks: int) -> str | None:
                 ranks=ranks,
             )
     return None
-
-
-def _number(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return whole_number(file.read(32).strip())
-    except OSError:
-        return None

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, named, one_line, short
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import visible
@@ -120,7 +120,7 @@ def _agreed(facts: Iterable[Fact | None]) -> Fact | None:
                 second=other.source,
                 other=other.value,
             )
-            raise Refusal(REFUSED, tr("contradictory variables: {text}; {remedy}", text=text, remedy=_remedy()))
+            raise refused("contradictory variables: {text}; {remedy}", text=text, remedy=_remedy())
     return told[0] if told else None
 
 

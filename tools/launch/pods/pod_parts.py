@@ -6,6 +6,7 @@ Pod 0 begins with an empty folder: what is there is of an earlier start.  The ot
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from hccl_tools.build import merging, this_host
 from hccl_tools.common import whole_file
@@ -17,10 +18,6 @@ from hccl_tools.table import rank_table
 from tools.launch.engines.placement import comma
 from tools.launch.pods.pod_table import NotReady
 from tools.launch.request import Request
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 TABLE = "hccl.json"
 

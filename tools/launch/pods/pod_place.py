@@ -10,7 +10,7 @@ import os
 import socket
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, named, one_line
 from hccl_tools.machine import host
 from hccl_tools.machine.programs import path_word
@@ -82,10 +82,9 @@ def shared_parts(request: Request, job: PodJob, path: str | None) -> Parts | Non
     if request.table_dir is None:
         return None
     if path is not None:
-        text = tr("--table_dir makes a rank table, but {path} is one; give one of them", path=one_line(path))
-        raise Refusal(USAGE, text)
+        raise misused("--table_dir makes a rank table, but {path} is one; give one of them", path=one_line(path))
     if request.dry_run:
-        raise Refusal(USAGE, tr("--dry_run writes nothing, so it cannot make the rank table of --table_dir"))
+        raise misused("--dry_run writes nothing, so it cannot make the rank table of --table_dir")
     from tools.launch.pods.pod_parts import Parts
 
     shape = shape_of(request, job)
@@ -221,14 +220,13 @@ def shape_of(request: Request, job: PodJob) -> Shape:
         raise Refusal(USAGE, clauses(text, remedy))
     pods = job.pods.value if job.pods else (job.world.value // local if job.world else 1)
     if pods * local > MAX_RANKS or pods * local != (job.world.value if job.world else pods * local):
-        text = tr(
+        raise refused(
             "{pods} pods with {local} ranks each are not the {world} ranks of {source}",
             pods=pods,
             local=local,
             world=job.world.value if job.world else MAX_RANKS,
             source=job.world.source if job.world else tr("the largest job"),
         )
-        raise Refusal(REFUSED, text)
     return Shape(pods=pods, node=_node(job, pods), local=local)
 
 

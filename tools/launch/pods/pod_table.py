@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
@@ -15,7 +16,7 @@ from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, count, named, one_line, short, some
 from hccl_tools.machine import host
 from hccl_tools.table import look_alikes, other_files, rank_table
@@ -23,10 +24,6 @@ from hccl_tools.table.address import packed
 from hccl_tools.table.view import objects
 from tools.launch.pods.pod_job import PodJob, described
 from tools.launch.tables import table_fit
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 COMPLETED = "completed"
 # By which a pod knows itself, in this order.  Beside a container_ip the other two are the node's, which another pod, of
@@ -72,7 +69,7 @@ def read(path: str) -> tuple[bytes, JsonObject]:
     """(bytes, document) of the completed table at `path`.  Raises NotReady, and Refusal where waiting cannot help."""
     shown = one_line(path)
     if os.path.exists(path) and not os.path.isfile(path):
-        raise Refusal(REFUSED, tr("{path} is not a regular file; name the file of the rank table", path=shown))
+        raise refused("{path} is not a regular file; name the file of the rank table", path=shown)
     try:
         with open(path, "rb") as file:
             data = rank_table.read_stream(file, path)

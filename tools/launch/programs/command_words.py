@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 ASKS = ("--version", "-V", "--help", "-h")  # with one of these as its first word a program only tells something

@@ -12,7 +12,7 @@ import sys
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import misused, refused
 from hccl_tools.common.words import one_line, short_path
 from hccl_tools.machine import programs
 from tools.launch.programs import frozen, python_words, rank_words, sources
@@ -35,8 +35,6 @@ _IMPORT = re.compile(
     rb"|import[ \t]+(?P<plain>[^\n]*))" % {b"safe": "|".join(SAFE).encode()},
     re.MULTILINE,
 )
-_NAME = re.compile(r"[\w.]+")
-_NO_NAME = re.compile(r"\bas\s+\w+|#.*")
 
 
 class Imports(Record):
@@ -72,25 +70,22 @@ def check(request: Request) -> None:
     named, words = _named(request)
     wrong = [name for name in named if not all(part.isidentifier() for part in name.split("."))]
     if wrong:
-        text = tr(
+        raise misused(
             "--import_once={name}: is not the name of a module; write names with commas between them, such as"
             " --import_once=numpy,mindspore",
             name=one_line(wrong[0]),
         )
-        raise Refusal(USAGE, text)
     if request.engine not in FORKING:
-        text = tr(
+        raise misused(
             "--import_once: {engine} starts the ranks, and each imports for itself; leave the option out",
             engine=request.engine,
         )
-        raise Refusal(USAGE, text)
     if request.device_target != "CPU" and FORCE not in words:
-        text = tr(
+        raise refused(
             "--import_once: nobody has tried it with {target}, whose libraries may keep the device of the first"
             " process; leave it out, or try it with --import_once=force",
             target="NPUs" if request.device_target == "Ascend" else "GPUs",
         )
-        raise Refusal(REFUSED, text)
 
 
 def _named(request: Request) -> tuple[list[str], list[str]]:
@@ -172,7 +167,7 @@ def _of_program(job: Job, texts: Sequence[tuple[str, bytes]]) -> list[tuple[str,
     for _, text in texts:
         for match in _IMPORT.finditer(text):
             base = (match["base"] or b"").decode("ascii", "replace")
-            names = _NAME.findall(_NO_NAME.sub("", (match["names"] or match["plain"]).decode("utf-8", "replace")))
+            names = sources.names_in(match)
             for name in [base, *(f"{base}.{name}" for name in names)] if base else names:
                 if name.partition(".")[0] in SAFE and all(part.isidentifier() for part in name.split(".")):
                     found[name.partition(".")[0]] = True

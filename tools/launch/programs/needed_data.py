@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line, short_path
 from tools.launch.programs import program_calls
 from tools.launch.request import Request
@@ -28,12 +27,9 @@ def check(path: str, request: Request) -> None:
     found = _READ.search(text)
     if found and not _MAY.search(text):
         line = text.count(b"\n", 0, found.end()) + 1
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{place}: the program reads DATA_PATH, and nothing sets it; name the folder of the data: as the "
-                "argument DATA_PATH of a script that has it, or by: export DATA_PATH=FOLDER; --no_check starts the "
-                "program all the same",
-                place=f"{one_line(short_path(path))}:{line}",
-            ),
+        raise refused(
+            "{place}: the program reads DATA_PATH, and nothing sets it; name the folder of the data: as the "
+            "argument DATA_PATH of a script that has it, or by: export DATA_PATH=FOLDER; --no_check starts the "
+            "program all the same",
+            place=f"{one_line(short_path(path))}:{line}",
         )

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import islice
 
 from hccl_tools.common import typed
-from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 from tools.launch.programs import launchers
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MOST = 1 << 18  # bytes of a script that are looked at
 _MOST_PLACES = 20  # a real script sets RANK_ID once or twice
@@ -39,14 +35,13 @@ def check(words: Sequence[str]) -> None:
     line = place(text_of(script))
     if not line:
         return
-    text = tr(
+    raise refused(
         "{script}:{line}: the script itself starts the ranks, in a loop with RANK_ID, so every rank would start all of"
         " them; to launch what it starts: {command}; to run it in every rank nevertheless: --no_check",
         script=one_line(script),
         line=line,
         command=with_zoo(script, words[at + 1 :]),
     )
-    raise Refusal(REFUSED, text)
 
 
 def with_zoo(script: str, words: Sequence[str]) -> str:

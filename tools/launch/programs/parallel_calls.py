@@ -13,10 +13,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line, short_path
 from tools.config import modes
 from tools.launch.programs import program_calls
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.programs.program_calls import Called
+from tools.launch.programs.program_calls import Called
 
 _PARALLEL, _CONTEXT = "set_auto_parallel_context", "set_context"
 _NAMES_A_MODE = re.compile(rb"auto_parallel", re.IGNORECASE)

@@ -7,7 +7,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter, programs
 from tools.launch import run_folder
@@ -78,18 +78,11 @@ def _tests(named: str, words: list[str]) -> Program:
     """The Program for ``FILE`` or ``FILE::TEST``."""
     path, separator, test = named.partition("::")
     if path.endswith((".yaml", ".yml")):
-        raise Refusal(
-            REFUSED, tr("--pytest {path}: is a config, which is not a file of tests; name one", path=one_line(path))
-        )
+        raise refused("--pytest {path}: is a config, which is not a file of tests; name one", path=one_line(path))
     check_file(path, "--pytest ")
     if _source_of("pytest") is None:
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{python} has no pytest; {remedy}",
-                python=trainer_command.python(),
-                remedy=interpreter.remedy_for("pytest"),
-            ),
+        raise refused(
+            "{python} has no pytest; {remedy}", python=trainer_command.python(), remedy=interpreter.remedy_for("pytest")
         )
     command = [*_python(), "-m", "pytest", "-s", programs.path_word(path) + separator + test, *words]
     return Program(words=command, source=path, about=tr("pytest with {path}", path=one_line(named)))
@@ -98,20 +91,17 @@ def _tests(named: str, words: list[str]) -> Program:
 def _module(words: list[str]) -> Program:
     """The Program for ``-m MODULE words``, found as Python would find it, but without any import."""
     if not words:
-        raise Refusal(USAGE, tr("-m needs a module: -m MODULE words"))
+        raise misused("-m needs a module: -m MODULE words")
     name = words[0]
     source = _source_of(name)
     if source is None:
         remedy = tr("correct the name, go to the folder that has it, or name that folder in PYTHONPATH")
         remedy += _near_module(name)
-        raise Refusal(
-            REFUSED,
-            tr(
-                "-m {name}: {python} finds no such module; {remedy}",
-                name=one_line(name),
-                python=trainer_command.python(),
-                remedy=remedy,
-            ),
+        raise refused(
+            "-m {name}: {python} finds no such module; {remedy}",
+            name=one_line(name),
+            python=trainer_command.python(),
+            remedy=remedy,
         )
     return Program(
         words=[*_python(), "-m", *words], source=source or None, about=tr("the module {name}", name=one_line(name))
@@ -154,9 +144,9 @@ def check_file(path: str, option: str = "") -> None:
     """Raises Refusal unless Python can read the file."""
     shown = one_line(option + path)
     if os.path.isdir(path):
-        raise Refusal(REFUSED, tr("{path}: is a folder; name the file in it, or a package with -m", path=shown))
+        raise refused("{path}: is a folder; name the file in it, or a package with -m", path=shown)
     if trainer_command.is_hidden(path):
-        raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))
+        raise refused("{path} cannot be read; check its permissions", path=shown)
     if not os.path.isfile(path):
         from hccl_tools.common import nearly
 
@@ -166,7 +156,7 @@ def check_file(path: str, option: str = "") -> None:
             + nearly.question(path),
         )
     if not os.access(path, os.R_OK):
-        raise Refusal(REFUSED, tr("{path} cannot be read; check its permissions", path=shown))
+        raise refused("{path} cannot be read; check its permissions", path=shown)
 
 
 def _executable(named: str) -> str:
@@ -175,22 +165,17 @@ def _executable(named: str) -> str:
     on_path = None if "/" in named else programs.find(named)
     here = named if "/" in named else f"./{named}"
     if on_path and os.path.isfile(here):
-        raise Refusal(
-            USAGE,
-            tr(
-                "{name} is a file in this folder and a program on PATH; type ./{name} or {path}",
-                name=shown,
-                path=one_line(on_path),
-            ),
+        raise misused(
+            "{name} is a file in this folder and a program on PATH; type ./{name} or {path}",
+            name=shown,
+            path=one_line(on_path),
         )
     if on_path:
         return on_path
     check_file(here)
     remedy = tr("start it as: bash {path}", path=shown)
     if not os.access(here, os.X_OK):
-        raise Refusal(
-            REFUSED, tr("{path} has no run bit; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
-        )
+        raise refused("{path} has no run bit; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
     first = _beginning(here, 4)
     if first[:2] != b"#!" and first != b"\x7fELF":
         raise Refusal(
@@ -209,6 +194,4 @@ def _beginning(path: str, size: int) -> bytes:
         with open(path, "rb") as file:
             return file.read(size)
     except OSError as error:
-        raise Refusal(
-            REFUSED, tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
-        ) from error
+        raise refused("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror) from error

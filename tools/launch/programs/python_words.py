@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 _PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
 _CHECKS = "--check-hash-based-pycs"  # the one long option with a value

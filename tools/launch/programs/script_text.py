@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, one_line
 from tools.launch.programs import command_words, launchers, own_loop
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _BY_NAME = {re.escape(name): launchers.SUBCOMMANDS.get(name) for name in sorted(launchers.NAMES, reverse=True)}
 _NAMES = "|".join(f"{name} +{wanted}" if wanted else name for name, wanted in _BY_NAME.items())

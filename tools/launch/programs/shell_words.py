@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 
 
@@ -20,5 +20,5 @@ def split(text: str, what: str) -> list[str]:
         reason = tr("a quote is not closed") if "quot" in str(error) else tr("nothing follows its last backslash")
         raise Refusal(USAGE, f"{what}: {reason}: {one_line(text)}") from error
     if not words:
-        raise Refusal(USAGE, tr("{what} has no word in it", what=what))
+        raise misused("{what} has no word in it", what=what)
     return words

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 MOST_FILES = 500
 MOST_BYTES = 1 << 20  # of a file
@@ -45,11 +42,16 @@ def contents(program: str) -> Iterator[tuple[str, bytes]]:
                 waiting.append(found)
 
 
+def names_in(match: re.Match[bytes]) -> list[str]:
+    """The names in a statement that a pattern with the groups `names` and `plain` has found."""
+    return _NAME.findall(_NO_NAME.sub("", (match["names"] or match["plain"]).decode("utf-8", "replace")))
+
+
 def _imported(path: str, text: bytes, roots: list[str]) -> Iterator[str]:
     """The files of the modules that this text imports, as far as they are below `roots`."""
     for match in _IMPORT.finditer(text):
         base = (match["base"] or b"").decode("utf-8", "replace")
-        names = _NAME.findall(_NO_NAME.sub("", (match["names"] or match["plain"]).decode("utf-8", "replace")))
+        names = names_in(match)
         module = base.lstrip(".")
         places = roots
         if base.startswith("."):

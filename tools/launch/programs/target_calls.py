@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import re
 
-from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line, short_path
 from tools.launch.programs import program_calls
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from tools.launch.programs.program_calls import Called
+from tools.launch.programs.program_calls import Called
 
 _NAMES_ONE = re.compile(rb"""(?:device_target\s*=|set_device\()\s*["'](?:Ascend|GPU)""", re.IGNORECASE)
 _OTHERS = {"ascend": "Ascend", "gpu": "GPU"}
@@ -34,13 +30,12 @@ def check(path: str, target: str) -> None:
     for call, word in named:
         if call.sure:
             place = f"{one_line(short_path(path))}:{call.node.lineno}"
-            text = tr(
+            raise refused(
                 '{place}: the program itself asks for device_target "{target}", and this launch is on CPU; write "CPU" '
                 "there, or leave it out: MindSpore takes what is here; --no_check starts the program all the same",
                 place=place,
                 target=_OTHERS[word or ""],
             )
-            raise Refusal(REFUSED, text)
 
 
 def _target(call: Called) -> str | None:

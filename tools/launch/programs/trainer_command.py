@@ -7,7 +7,7 @@ import sys
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
 from tools.launch.programs import shell_words
@@ -32,7 +32,7 @@ def trainer(request: Request) -> str:
         here = os.path.join("tools", "train.py")
         return here if os.path.isfile(here) else OWN
     if is_hidden(named):
-        raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
+        raise refused("--train_script {path} cannot be read; check its permissions", path=one_line(named))
     if not os.path.isfile(named):
         from hccl_tools.common import nearly
 
@@ -43,15 +43,12 @@ def trainer(request: Request) -> str:
             + nearly.question(named),
         )
     if named.endswith((".yaml", ".yml")):
-        raise Refusal(
-            REFUSED,
-            tr(
-                "--train_script {path}: is a config; name the Python file that trains, then the config",
-                path=one_line(named),
-            ),
+        raise refused(
+            "--train_script {path}: is a config; name the Python file that trains, then the config",
+            path=one_line(named),
         )
     if not os.access(named, os.R_OK):
-        raise Refusal(REFUSED, tr("--train_script {path} cannot be read; check its permissions", path=one_line(named)))
+        raise refused("--train_script {path} cannot be read; check its permissions", path=one_line(named))
     return named
 
 

@@ -7,16 +7,12 @@ the one in which the command was typed has no rank's variables, so that it leave
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from tools.launch.programs import command_words, rank_words, words_behind
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tools.launch.request import Request
+from tools.launch.request import Request
 
 # Variables that scripts give to each rank, and names of options for them: what --per_rank_words has for it.
 _MEANINGS = {

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.typed import starter
 from tools.launch.programs import python_words, sources
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tools.launch.request import Request
+from tools.launch.request import Request
 
 # Options of ours that no program has by chance.
 _OURS = (

@@ -10,7 +10,7 @@ import os
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import count, one_line
 from tools.config import modes
 from tools.config.unusable import Unusable
@@ -66,14 +66,13 @@ def _newest(plan: Plan, document: dict[str, Any]) -> tuple[str, Label | None]:
 def _cut_anew(plan: Plan, source: str, label: Label) -> Plan:
     """The plan with checkpoints for its number of ranks, made of slices.  Raises Refusal and CheckpointError."""
     if label.mode in modes.BY_MINDSPORE:
-        text = tr(
+        raise refused(
             "{source} has slices that MindSpore cut in mode {mode} for {ranks}; with train.integrated_save True "
             "each rank saves the whole network, and a job goes on without a lost host",
             source=one_line(latest_link.shown(source)),
             mode=label.mode,
             ranks=count(label.ranks, "rank"),
         )
-        raise Refusal(REFUSED, text)
     files = choosing.in_all_ranks(source)
     folder = os.path.join(plan.run_dir, f"restart_{plan.request.attempt}", _CONVERTED)
     command = [trainer_command.python(), project.path("tools", "convert_ckpt.py"), source, folder]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
 from tools.launch.engines import facts
 from tools.launch.engines.placement import Placement
@@ -36,16 +35,13 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
     if left:
         return found.replace(candidates=left)
     host = next(host for host in ranks if names[-1] in lacks[host])
-    raise Refusal(
-        REFUSED,
-        tr(
-            "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
-            "folder, or name another run",
-            host=one_line(host),
-            folder=one_line(found.source),
-            name=one_line(names[-1]),
-            rank=lacks[host][names[-1]],
-        ),
+    raise refused(
+        "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
+        "folder, or name another run",
+        host=one_line(host),
+        folder=one_line(found.source),
+        name=one_line(names[-1]),
+        rank=lacks[host][names[-1]],
     )
 
 

@@ -9,7 +9,7 @@ import os
 
 from hccl_tools.common import project, typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
 from tools.config.unusable import Unusable
 from tools.launch import latest_link
@@ -41,13 +41,10 @@ def find(request: Request, config: Config, named: str, placed: Placement, run_di
         return _of_variable(filled, named, placed) if os.environ.get("RESUME") == "1" else None
     if latest_link.RESUME_FROM.partition(".")[2] in filled["train"]:
         place = config.place("/" + latest_link.RESUME_FROM.replace(".", "/"))
-        raise Refusal(
-            USAGE,
-            tr(
-                "--resume and {resume_from} ({place}) both say from where to go on; give one of them",
-                resume_from=latest_link.RESUME_FROM,
-                place=place,
-            ),
+        raise misused(
+            "--resume and {resume_from} ({place}) both say from where to go on; give one of them",
+            resume_from=latest_link.RESUME_FROM,
+            place=place,
         )
     run: str | None
     if request.resume == "newest":
@@ -73,14 +70,11 @@ def _of_variable(filled: dict[str, Any], named: str, placed: Placement) -> Resum
         if folders
         else tr("a new run has no checkpoint of its own")
     )
-    raise Refusal(
-        REFUSED,
-        tr(
-            "RESUME=1: {where}; type --resume to go on from the newest run of {named}, or unset "
-            "RESUME to train from the beginning",
-            where=where,
-            named=one_line(named),
-        ),
+    raise refused(
+        "RESUME=1: {where}; type --resume to go on from the newest run of {named}, or unset "
+        "RESUME to train from the beginning",
+        where=where,
+        named=one_line(named),
     )
 
 
@@ -92,12 +86,9 @@ def _checked(
     try:
         label = choosing.newest_label(source)
         if label is None:
-            raise Refusal(
-                REFUSED,
-                tr(
-                    "{folder} has no checkpoint; name another run, or train from the beginning without --resume",
-                    folder=one_line(latest_link.shown(source)),
-                ),
+            raise refused(
+                "{folder} has no checkpoint; name another run, or train from the beginning without --resume",
+                folder=one_line(latest_link.shown(source)),
             )
         if label.model != model:
             raise choosing.of_another_network(source, label, model)
@@ -108,14 +99,11 @@ def _checked(
         raise Refusal(REFUSED, *error.lines) from error
     if not found:
         first = tr(": {path} is damaged or cut off", path=one_line(latest_link.shown(torn[0]))) if torn else ""
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{folder} has no checkpoint that is whole on all ranks of this host{first}; name another run, or train "
-                "from the beginning without --resume",
-                folder=one_line(latest_link.shown(source)),
-                first=first,
-            ),
+        raise refused(
+            "{folder} has no checkpoint that is whole on all ranks of this host{first}; name another run, or train "
+            "from the beginning without --resume",
+            folder=one_line(latest_link.shown(source)),
+            first=first,
         )
     remarks = _passed_over(torn) + _all_done(found[0][1], filled)
     return Resumption(run=run, source=source, folder=source, candidates=found, remarks=remarks)
@@ -141,7 +129,7 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
         command_there = typed.command("tools/convert_ckpt.py", shown, "NEW_FOLDER", "--ranks", str(world))
         if several:
             command_there = tr("{command}, copy NEW_FOLDER to every host", command=command_there)
-        text = tr(
+        raise refused(
             "{folder} is of a job of {ranks} ranks, this one has {world}; type: {command}, and then "
             "--resume=NEW_FOLDER",
             folder=shown,
@@ -149,7 +137,6 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
             world=world,
             command=command_there,
         )
-        raise Refusal(REFUSED, text)
     folder = os.path.join(run_dir, _CONVERTED)
     return Resumption(
         run=run,
@@ -193,12 +180,9 @@ def _all_done(label: labels.Label, filled: dict[str, Any]) -> tuple[str, ...]:
 def refuse_foreign(request: Request, about: str) -> None:
     """Raises Refusal for --resume with a trainer that is not ours, whose checkpoints we do not know."""
     if request.resume is not None:
-        raise Refusal(
-            USAGE,
-            tr(
-                "--resume knows the checkpoints of this project's trainer with a config, and this "
-                "launch runs {about}; give it its own words for resuming, or RESUME=1 if it heeds "
-                "that; for restarts: --restart_args",
-                about=about,
-            ),
+        raise misused(
+            "--resume knows the checkpoints of this project's trainer with a config, and this "
+            "launch runs {about}; give it its own words for resuming, or RESUME=1 if it heeds "
+            "that; for restarts: --restart_args",
+            about=about,
         )

@@ -7,7 +7,7 @@ import re
 import socket
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import one_line, short
 from tools.launch import record
 from tools.launch.latest_link import shown
@@ -34,15 +34,12 @@ def newest(logs: str, config: str) -> str:
                 return run
             others = others or run
     more = tr("; {run} is of another one: --resume={run}", run=one_line(shown(others))) if others else ""
-    raise Refusal(
-        REFUSED,
-        tr(
-            "--resume: no run of {config} in {logs} has checkpoints{more}; name a run with "
-            "--resume=FOLDER, or train from the beginning without --resume",
-            config=one_line(config),
-            logs=one_line(logs),
-            more=more,
-        ),
+    raise refused(
+        "--resume: no run of {config} in {logs} has checkpoints{more}; name a run with "
+        "--resume=FOLDER, or train from the beginning without --resume",
+        config=one_line(config),
+        logs=one_line(logs),
+        more=more,
     )
 
 
@@ -75,13 +72,10 @@ def check_ended(run: str) -> None:
     document = record.read(run)
     process = None if "outcome" in document else process_of(run, document)
     if process is not None:
-        raise Refusal(
-            REFUSED,
-            tr(
-                "{run} still runs as process {process}; stop it first, or name another run",
-                run=one_line(shown(run)),
-                process=process,
-            ),
+        raise refused(
+            "{run} still runs as process {process}; stop it first, or name another run",
+            run=one_line(shown(run)),
+            process=process,
         )
 
 
@@ -108,16 +102,13 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
         return  # of another trainer, or of an earlier version of this project
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
-            raise Refusal(
-                REFUSED,
-                tr(
-                    "{run} is of another config: model.{key} is {there} there and {here} here; name a "
-                    "run of this config, or start with the config of that run",
-                    run=one_line(shown(run)),
-                    key=one_line(short(key)),
-                    there=short(before.get(key)),
-                    here=short(now.get(key)),
-                ),
+            raise refused(
+                "{run} is of another config: model.{key} is {there} there and {here} here; name a "
+                "run of this config, or start with the config of that run",
+                run=one_line(shown(run)),
+                key=one_line(short(key)),
+                there=short(before.get(key)),
+                here=short(now.get(key)),
             )
 
 
