@@ -13,7 +13,7 @@ from logs.known import ENTRIES
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import language, project, typed
-from tools.diagnosis import answer, answer_of_logs, folding, job_logs, main, words
+from tools.diagnosis import answer, answer_of_logs, job_logs, main, words
 from tools.logs import loud
 
 SCHEMA = schema_check.load_schema("diagnosis")
@@ -124,7 +124,7 @@ def test_real_failures(case, tongue, monkeypatch):
 def test_a_remedy_is_cut_between_clauses_and_never_within_a_command(monkeypatch):
     for entry in ENTRIES:
         for text in (*(entry.zh or ()), entry.cause, entry.remedy):
-            lines = folding.folded(f"    {text}", 170)
+            lines = words.folded(f"    {text}", 170)
             assert len(lines) <= 2 and max(map(len, lines)) <= 170
             assert all(line.count('"') % 2 == 0 for line in lines) or text.count('"') % 2, lines
 

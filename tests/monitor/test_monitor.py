@@ -11,9 +11,9 @@ import pytest
 from hccl_tools.common.refusal import Refusal
 from tools.launch import monitored
 from tools.monitor import living, main
+from tools.monitor.main import Voice
 from tools.monitor.metrics_file import EVERY, Foreign, MetricsFile
 from tools.monitor.monitor import MOST_LINES, Monitor
-from tools.monitor.voice import Voice
 from tools.progress import lines
 from tools.progress.tails import Patterns
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import named, one_line
 from tools.diagnosis import slow_ranks
 from tools.launch import record
 from tools.monitor import metrics
-from tools.monitor.job import Job
 from tools.monitor.living import Living
 from tools.monitor.metrics_file import Foreign
 from tools.progress import slowness
@@ -196,3 +197,38 @@ class Monitor:
         if text not in self._said and len(self._said) < MOST_LINES:
             self._said.add(text)
             self._say(text)
+
+
+class Job:
+    """The job as launch.json has it for the plan in force, whatever the document holds."""
+
+    def __init__(self, run_dir: str, document: dict[str, Any]) -> None:
+        self.run_dir, self.run = run_dir, os.path.basename(run_dir)
+        self.script = _as_text(document.get("script"))
+        self.host = _as_text(document.get("host"))
+        self.device_target = _as_text(document.get("device_target"))
+        self.started = utc.seconds(document.get("started"))
+        self.places = {  # rank: its device and host
+            row["rank"]: (_as_text(row.get("device")), _as_text(row.get("host")) or self.host)
+            for row in any_json.objects(document, "ranks")
+            if type(row.get("rank")) is int
+        }
+
+    @property
+    def host_of(self) -> dict[int, str]:
+        """The host of each rank."""
+        return {rank: host for rank, (_, host) in self.places.items()}
+
+    def device(self, rank: int) -> int:
+        """The number of a rank's device."""
+        text = self.places[rank][0]
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    def ranks(self, attempt: int, patterns: Patterns) -> Ranks:
+        """The logs of an attempt; 0 is the first."""
+        folder = os.path.join(self.run_dir, f"restart_{attempt}") if attempt else self.run_dir
+        return Ranks(((rank, os.path.join(folder, f"rank_{rank}.log")) for rank in self.places), patterns)
+
+
+def _as_text(value: object) -> str:
+    return str(value) if isinstance(value, (str, int)) else ""

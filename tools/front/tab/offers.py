@@ -6,13 +6,16 @@ import os
 
 from hccl_tools.common import project, typed
 from tools.front import commands, pages
-from tools.front.tab import launch_line, names, offer, options, tool_line
+from tools.front.tab import launch_line, offer, options, values
 from tools.front.tab.offer import Offer
 from tools.front.tab.script import SHELLS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tools.front.tab.offer import Offer
+    from tools.front.tab.options import Known
 
 _HELP = ("-h", "--help", "help")
 _COMPLETION = "--completion"
@@ -54,13 +57,13 @@ def _first(begun: str) -> Offer:
 
 
 def _front_options(begun: str) -> tuple[str, ...]:
-    return names.offered((_COMPLETION,), begun).words
+    return values.names((_COMPLETION,), begun).words
 
 
 def _of_command(file: str, words: Sequence[str], begun: str) -> Offer:
     known = options.of(file) or options.of(_script_of(file))
     if known:
-        return tool_line.find(known, words, begun)
+        return of_tool(known, words, begun)
     return (
         launch_line.find(file, words, begun) if not file or file.startswith("scripts/") else Offer(native=offer.FILES)
     )
@@ -70,3 +73,27 @@ def _script_of(file: str) -> str:
     """The script that starts the Python file, and is typed as it; empty without one."""
     words = typed.WORDS.get(file)
     return next((each for each, name in typed.WORDS.items() if name == words and each.startswith("scripts/")), "")
+
+
+def of_tool(known: Sequence[Known], words: Sequence[str], begun: str) -> Offer:
+    """What may follow the words of a tool that takes what is `known`."""
+    takes = {name: values.BY_NAME.get(name.lstrip("-"), each.takes) for each in known for name in each.names}
+    arguments = [each.takes for each in known if not each.names]
+    given, waits = 0, ""
+    for word in words:
+        if waits:
+            waits = ""
+        elif word.startswith("-") and word != "-":
+            waits = "" if "=" in word else takes.get(values.plain_name(word), "")
+        else:
+            given += 1
+    if waits:
+        return values.of(waits, begun)
+    if begun.startswith("--") and "=" in begun:
+        return values.assigned(begun, takes.get(values.plain_name(begun), ""))
+    if begun.startswith("-"):
+        return values.names([*takes, "--help"], begun)
+    if given < len(arguments):
+        return values.of(arguments[given], begun)
+    # the last one may be repeated; a choice may not
+    return values.of(arguments[-1], begun) if arguments and not values.choices(arguments[-1]) else offer.Offer()

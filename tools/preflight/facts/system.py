@@ -76,7 +76,7 @@ def _first(paths: tuple[str, ...]) -> int | None:
 
 
 def collect_clock(_: Question) -> dict[str, Value]:
-    """The zone by its distance from UTC: its names differ between distributions; whether something keeps the clock right."""
+    """The zone by its distance from UTC: its names differ; and whether something keeps the clock right."""
     facts: dict[str, Value] = {"time_zone": time.strftime("%z")}
     status = _status()
     if status is not None:
