@@ -13,7 +13,7 @@ from tools.history import listing
 from tools.pages import example_run, example_states
 from tools.progress import lines, phases
 from tools.progress.phases import Mark
-from tools.run_page import bars, density, lengths, named, outliers, reading, rows, segments, silence, timeline
+from tools.run_page import bars, density, named, outliers, reading, rows, segments, silence, timeline
 from tools.run_page.markup import Writer
 
 PATTERNS = lines.load({})
@@ -163,12 +163,12 @@ def test_the_axis_goes_to_the_end_of_the_launch(run):
     ],
 )
 def test_marks_are_round_and_have_units(seconds, texts):
-    assert [text for _, text in lengths.marks(seconds)] == texts
+    assert [text for _, text in bars.axis_marks(seconds)] == texts
 
 
 @given(st.floats(0.1, 1e9))
 def test_there_are_few_marks_and_all_are_on_the_axis(seconds):
-    found = [at for at, _ in lengths.marks(seconds)]
+    found = [at for at, _ in bars.axis_marks(seconds)]
     assert 3 <= len(found) <= 8 and found == sorted(found)
     assert found[0] == 0 and seconds / 2 < found[-1] <= seconds * 1.0001
 
@@ -181,7 +181,7 @@ def test_there_are_few_marks_and_all_are_on_the_axis(seconds):
     ],
 )
 def test_lengths_are_words(seconds, text):
-    assert lengths.text(seconds) == text
+    assert bars.duration(seconds) == text
 
 
 # ---- attempts --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle.masking import Masker
 from tools.preflight import document, page_table, page_trial, words
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
-from tools.run_page import frame, grid, to_do
+from tools.run_page import grid, markup, saving
 from tools.run_page.markup import Writer, escaped, section
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def html_of(found: Found, made: str) -> str:
         page_table.html_of(found, writer),
         page_table.facts_of(found, writer),
     ]
-    return frame.html_of(
+    return saving.file_of(
         tr("hosts before a job: {summary}", summary=words.summary(found)), "".join(parts), PROGRAM, False
     )
 
@@ -53,7 +53,7 @@ def _head(found: Found, made: str, writer: Writer) -> str:
         f'<p class="run"><span class="state {how}">{escaped(state)}</span> {writer.text(made)}</p>',
         f"<h1>{writer.text(short)}</h1>",
         f'<p class="when">{writer.text(words.summary(found))}</p>' if first != words.summary(found) else "",
-        to_do.html_of(list(dict.fromkeys(each.remedy for each in found.differences if each.remedy)), writer),
+        markup.to_do(list(dict.fromkeys(each.remedy for each in found.differences if each.remedy)), writer),
     ]
     return f'<header id="outcome" class="{how}">' + "\n".join(filter(None, parts)) + "</header>\n"
 

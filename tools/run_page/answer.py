@@ -12,9 +12,8 @@ from hccl_tools.common.words import clauses, listed, one_line, short_path
 from tools.diagnosis import asked, hang, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
-from tools.run_page import attempts, charts, named, sections, to_do
-from tools.run_page.markup import escaped
-from tools.run_page.to_do import MOST_STEPS, capital
+from tools.run_page import attempts, charts, markup, named, sections
+from tools.run_page.markup import MOST_STEPS, capital, escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: W
 def _to_do(data: RunData, failure: Explained | None, writer: Writer) -> str:
     cause = failure.cause if failure else None
     code = f'<p class="code">{writer.text(tr("code: {code}", code=cause.code))}</p>' if cause else ""
-    return to_do.html_of(_steps(data, failure), writer, code)
+    return markup.to_do(_steps(data, failure), writer, code)
 
 
 def _steps(data: RunData, failure: Explained | None) -> list[str]:

@@ -9,7 +9,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import clauses, listed
 from tools.progress import phases
-from tools.run_page import density, lengths, timeline
+from tools.run_page import density, timeline
 from tools.run_page.density import QUIET, STOPPING
 from tools.run_page.markup import escaped
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tools.run_page.segments import Segment
     from tools.run_page.timeline import Bar
 
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_EVERY = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+_MOST = 7  # marks after the first one
 HEIGHT, _TALL = 18, 36  # pixels
 _PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that say their numbers under the pointer
 PLAIN = "plain"  # the colour of a bar of which no phase is known
@@ -94,7 +97,7 @@ def draw(name: str, bar: Bar, told: list[Segment], seconds: float) -> Drawn:
 def _rect(kind: str, begin: float, end: float, seconds: float) -> str:
     at = _percent(begin, seconds)
     width = max(0.25, _percent(end, seconds) - at)
-    title = escaped(f"{words_of(kind)}: {lengths.span(begin, end)}")
+    title = escaped(f"{words_of(kind)}: {span_of(begin, end)}")
     return (
         f'<rect class="{kind}" x="{at}%" width="{width:.2f}%" y="3" height="{HEIGHT - 6}"><title>{title}</title></rect>'
     )
@@ -124,22 +127,22 @@ def _percent(value: float, seconds: float) -> float:
 
 def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
     """All that is known of a rank in an attempt."""
-    words = [lengths.span(bar.begin, bar.end), way(bar.how)]
+    words = [span_of(bar.begin, bar.end), way(bar.how)]
     if bar.status is not None:
         words.append(tr("exit code {status}", status=bar.status))
     if bar.first_step is not None:
-        words.append(tr("first numbers after {time}", time=lengths.text(bar.first_step - bar.begin)))
+        words.append(tr("first numbers after {time}", time=duration(bar.first_step - bar.begin)))
     if bar.quiet is not None:
         words.append(quiet_words(bar.quiet))
     if bar.stops is not None:
-        words.append(tr("{time} from SIGTERM to its end", time=lengths.text(bar.end - bar.stops)))
-    done = [f"{words_of(one.phase)} {lengths.span(bar.begin + one.begin, bar.begin + one.end)}" for one in told]
+        words.append(tr("{time} from SIGTERM to its end", time=duration(bar.end - bar.stops)))
+    done = [f"{words_of(one.phase)} {span_of(bar.begin + one.begin, bar.begin + one.end)}" for one in told]
     return clauses(listed(words), *([listed(done[:8])] if done else []))
 
 
 def quiet_words(since: float) -> str:
     """Of a rank whose log ended long before the rank; since: seconds from the launch."""
-    return tr("no line after {time}", time=lengths.text(since))
+    return tr("no line after {time}", time=duration(since))
 
 
 # --- many ranks -------------------------------------------------------------------------------------------------------
@@ -177,7 +180,7 @@ def _area(heights: list[int], ranks: int) -> str:
 
 def _at(found: Density, part: int) -> str:
     doing = [f"{words_of(name)}: {layer[part]}" for name, layer in found.layers.items() if layer[part]]
-    return clauses(lengths.text(found.moments[part]), *(doing or [tr("no rank runs")]))
+    return clauses(duration(found.moments[part]), *(doing or [tr("no rank runs")]))
 
 
 def many_words(bars: list[Bar]) -> str:
@@ -185,10 +188,10 @@ def many_words(bars: list[Bar]) -> str:
     words = [ways(bars)]
     ends = [bar.end for bar in bars if bar.how != timeline.RUNS]
     if ends:
-        words.append(tr("ends {span}", span=lengths.span(min(ends), max(ends))))
+        words.append(tr("ends {span}", span=span_of(min(ends), max(ends))))
     first = [bar.first_step for bar in bars if bar.first_step is not None]
     if first:
-        words.append(tr("first numbers {span}", span=lengths.span(min(first), max(first))))
+        words.append(tr("first numbers {span}", span=span_of(min(first), max(first))))
     return listed(words)
 
 
@@ -206,3 +209,47 @@ def _counted(how: str, number: int) -> str:
         timeline.RUNS: tr("{number} run", number=number),
         timeline.UNKNOWN: tr("{number} without a known end", number=number),
     }[how]
+
+
+# ---- Seconds as people read them, and the marks of an axis of time.
+
+
+def duration(seconds: float) -> str:
+    """``9.5 s``, ``86 s``, ``35 min 10 s``, ``2 h 15 min``, ``3 d 4 h``."""
+    if seconds < 119.5:
+        return f"{seconds:.1f} s" if seconds < 99.95 and round(seconds, 1) % 1 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    for size, unit in _UNITS[:-1]:
+        if whole >= size:
+            below, small = _UNITS[_UNITS.index((size, unit)) + 1]
+            rest = whole % size // below
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
+    return f"{whole} s"
+
+
+def span_of(begin: float, end: float) -> str:
+    """``0 s – 32.6 s``; once, where both are the same."""
+    words = [duration(begin), duration(end)]
+    return " – ".join(dict.fromkeys(words))
+
+
+def axis_marks(seconds: float) -> list[tuple[float, str]]:
+    """(seconds, text) of the marks of an axis from 0 on: at round numbers, in one unit, few enough to be read."""
+    every = _every(seconds)
+    size, unit = next(((size, unit) for size, unit in _UNITS if every >= size and every % size == 0), (1, "s"))
+    number = int(seconds / every + 1e-9)
+    return [(mark * every, _mark(mark * every / size, unit)) for mark in range(number + 1)]
+
+
+def _mark(value: float, unit: str) -> str:
+    return f"{value:g} {unit}" if value else "0"
+
+
+def _every(seconds: float) -> float:
+    for every in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *_EVERY):
+        if seconds <= every * _MOST:
+            return every
+    every = float(_EVERY[-1])
+    while seconds > every * _MOST:  # days: 2, 4, 8 ...
+        every *= 2
+    return every

@@ -8,7 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed
 from tools.progress import phases
 from tools.progress.lines import Kinds
-from tools.run_page import attempts, bars, density, lengths, named, segments, timeline
+from tools.run_page import attempts, bars, density, named, segments, timeline
 from tools.run_page.markup import escaped, section
 from tools.run_page.silence import log_of
 
@@ -56,7 +56,7 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
 def _heading(data: RunData, block: Block, writer: Writer) -> str:
     """Which attempt, from when until when, and how it ended; the page says above why the rank failed."""
     name = tr("Attempt {number} of {all}", number=block.number + 1, all=len(data.attempts))
-    span = lengths.span(block.begin, block.end)
+    span = bars.span_of(block.begin, block.end)
     failed = data.attempts[block.number].first_failure
     if failed is None:
         why = attempts.why(data, block.number)
@@ -144,7 +144,7 @@ def _legend(keys: set[str]) -> str:
 
 def _notes(data: RunData, last: Block, writer: Writer) -> str:
     since = _all_quiet(last)
-    notes = [] if since is None else [tr("No rank has a line after {time}.", time=lengths.text(since))]
+    notes = [] if since is None else [tr("No rank has a line after {time}.", time=bars.duration(since))]
     notes += [
         tr(
             "Times are seconds from the launch, by the launcher's clock. What a log tells is put there as if its first "
@@ -166,7 +166,7 @@ def _notes(data: RunData, last: Block, writer: Writer) -> str:
 
 def _axis(seconds: float) -> str:
     parts = []
-    for at, text in lengths.marks(seconds):
+    for at, text in bars.axis_marks(seconds):
         place = round(100 * at / seconds, 2)
         anchor = "start" if not at else "end" if place > 96 else "middle"
         parts.append(f'<line x1="{place}%" x2="{place}%" y1="0" y2="4"/>')

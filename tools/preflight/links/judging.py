@@ -7,8 +7,9 @@ from collections import Counter
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
+from hccl_tools.table.address import family, packed
 from tools.preflight.links import answers as forms
-from tools.preflight.links import calls, clocks, crawling, places, reasons, shapes, speeds
+from tools.preflight.links import calls, reasons, shapes, speeds
 from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken, slow_remedy
 
 TYPE_CHECKING = False
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tools.preflight.links.answers import Host, Link, Read
-    from tools.preflight.links.clocks import Clock
     from tools.preflight.links.pairs import Plan
     from tools.preflight.links.shapes import Shape
+    from tools.preflight.links.speeds import Clock
 
+_LOOPBACK = ("127.", "::1")
 MOST = 40  # entries about links; more do not help
 _FINE = (calls.OK, calls.BLACK_HOLE, calls.CRAWLS)  # the connection itself is good
 _NOBODY_THERE = (calls.REFUSED, calls.RESET)  # so it is, too, where the other host's part has ended
@@ -29,19 +31,19 @@ _SLACK = 0.1  # seconds between the last try and the end of the other host's par
 def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
     """What is wrong, the worst first.  Hosts that have not answered are named elsewhere."""
     read = forms.read(answers, planned)
-    ahead = clocks.of(read.links)
-    tested = crawling.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
-    crawl = crawling.hosts(tested)
+    ahead = speeds.clocks_of(read.links)
+    tested = speeds.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
+    crawl = speeds.crawling_hosts(tested)
     others = [link for link in tested if not {link.source, link.target} & crawl.keys()]
     found = [
         *_odd(read.odd),
-        *places.busy(read.hosts),
+        *busy(read.hosts),
         *_connections(tested, planned),
         *_crawling(crawl),
         *_transfers(others, planned),
         *_untested(read, tested),
         *speeds.slow(others),
-        *places.addresses(read, planned),
+        *addresses(read, planned),
         *speeds.clocks(ahead),
     ]
     return sorted(found, key=lambda each: (BLOCKS, SLOWS, SURPRISES).index(each.level))
@@ -103,10 +105,10 @@ def _usual(links: Sequence[Link]) -> Link:
 
 
 def _crawling(kinds: Mapping[str, str]) -> Iterator[Broken]:
-    """Hosts that crawl; kinds: of crawling.hosts."""
+    """Hosts that crawl; kinds: of speeds.crawling_hosts."""
     for kind in dict.fromkeys(kinds.values()):
         hosts = tuple(host for host, its_kind in kinds.items() if its_kind == kind)
-        yield Broken(SLOWS, "slow", hosts, (), (), crawling.text(kind), slow_remedy(hosts[0]))
+        yield Broken(SLOWS, "slow", hosts, (), (), speeds.crawling_text(kind), slow_remedy(hosts[0]))
 
 
 def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
@@ -122,7 +124,7 @@ def _transfers(tested: Sequence[Link], planned: Plan) -> list[Broken]:
     slow = {pair for pair, link in full.items() if link.status == calls.CRAWLS}
     for shape in shapes.find(set(full), slow):
         port = full[shape.example].port
-        text = crawling.text(shape.kind, shape.peers)
+        text = speeds.crawling_text(shape.kind, shape.peers)
         found.append(Broken(SLOWS, "slow", shape.hosts, shape.peers, (port,), text, slow_remedy(shape.hosts[0])))
     return _bounded(found)
 
@@ -145,3 +147,66 @@ def _bounded(found: list[Broken]) -> list[Broken]:
     hosts = tuple(dict.fromkeys(host for each in rest for host in each.hosts))
     text = tr("{faults} like those above", faults=count(len(rest), "more fault"))
     return [*found[: MOST - 1], Broken(rest[0].level, rest[0].key, hosts, (), (), text, rest[0].remedy)]
+
+
+# ---- What the hosts' addresses and ports have wrong, without any link being broken.
+
+
+def busy(hosts: Mapping[str, Host]) -> Iterator[Broken]:
+    """Ports of the job that a host cannot have."""
+    for passes in (False, True):
+        places: dict[tuple[int, ...], dict[str, dict[int, str]]] = {}
+        for host, facts in hosts.items():
+            if held := {port: why for port, why in facts.busy.items() if (port in facts.passing) == passes}:
+                places.setdefault(tuple(sorted(held)), {})[host] = held
+        for ports, of_hosts in places.items():
+            yield _busy(ports, of_hosts, passes)
+
+
+def _busy(ports: tuple[int, ...], held: Mapping[str, Mapping[int, str]], passes: bool) -> Broken:
+    """The same ports on these hosts.  passes: a job that starts a minute later has them."""
+    first, why = next(iter(held.items()))
+    text = tr("port {port} cannot be used", port=", ".join(map(str, ports)))
+    text = tr("{text}: on {host}, {why}", text=text, host=first, why=why[ports[0]])
+    if passes:
+        remedy = tr("start in a minute; doctor.sh on that host says how to keep the kernel from giving the port away")
+        return Broken(SURPRISES, "port", tuple(held), (), ports, text, remedy)
+    remedy = tr("end that process, or choose other ports with MS_SCHED_PORT or HCCL_IF_BASE_PORT")
+    return Broken(BLOCKS, "port", tuple(held), (), ports, text, remedy)
+
+
+def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
+    """Hosts that reach the others from another address than the one that the others have for them."""
+    absent = tuple(host for host, facts in read.hosts.items() if not facts.here)
+    if absent:
+        text = tr("it does not have the address {address} itself", address=planned[absent[0]]["address"])
+        remedy = tr("if no translation of addresses is wanted, correct the hostfile or the rank table")
+        yield Broken(SURPRISES, "address", absent, (), (), text, remedy)
+    other: dict[str, tuple[str, str]] = {}  # {interface: an example}
+    hosts: dict[str, list[str]] = {}
+    for host, facts in read.hosts.items():
+        for name, source in _sources(facts, planned[host]["address"]) if facts.here else ():
+            other.setdefault(name, (source, planned[host]["address"]))
+            hosts.setdefault(name, []).append(host)
+    for name, (source, address) in other.items():
+        text = tr(
+            "it reaches others by {name}, from {source}, not {address}", name=name, source=source, address=address
+        )
+        remedy = tr("if that is the wrong network, write its addresses, or set HCCL_SOCKET_IFNAME")
+        yield Broken(SURPRISES, "address", tuple(dict.fromkeys(hosts[name])), (), (), text, remedy)
+    translated = sorted({link.source for link in read.links if link.seen and packed(link.seen) != packed(link.local)})
+    if translated:
+        link = next(each for each in read.links if each.source == translated[0] and each.seen != each.local)
+        text = tr("its connections leave from {local} and arrive from {seen}", local=link.local, seen=link.seen)
+        remedy = tr("ranks tell each other their addresses: turn the translation of addresses off between the hosts")
+        yield Broken(SURPRISES, "address", tuple(translated), (), (), text, remedy)
+
+
+def _sources(facts: Host, address: str) -> Iterator[tuple[str, str]]:
+    """(interface, our address there) of those that do not have the address; of names nobody knows."""
+    if family(address) is None:
+        return
+    for name, sources in facts.interfaces.items():
+        known = [source for source in sources if source and not source.startswith(_LOOPBACK)]
+        if known and packed(address) not in map(packed, known):
+            yield name, known[0]
