@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import programs, visible
@@ -12,7 +12,7 @@ from tools.doctor import page
 from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Facts, Line, Options
 from tools.trainer import gpu_backend
 
-TITLE = "GPUs"
+TITLE = marked("GPUs")
 
 _QUERY = ["nvidia-smi", "--format=csv,noheader"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.machine import programs
 from tools.doctor import files, page
 from tools.doctor.page import ABSENT, OK, WARNING, Facts, Line, Options
 
-TITLE = "Programs"
+TITLE = marked("Programs")
 
 
 def questions(_: Options) -> dict[str, list[str]]:

@@ -13,7 +13,7 @@ from hccl_tools.machine.programs import Ended
 from tools.doctor import files, page
 from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
-TITLE = "Limits"
+TITLE = marked("Limits")
 
 # What to do.
 FEW_FILES = marked("raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
 from hccl_tools.machine import host, kernel_ports
@@ -15,7 +15,7 @@ from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Option
 from tools.launch.engines import hccl_ports
 from tools.launch.engines.ports import SCHEDULER
 
-TITLE = "Network"
+TITLE = marked("Network")
 
 
 def questions(_: Options) -> dict[str, list[str]]:

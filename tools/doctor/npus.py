@@ -7,7 +7,7 @@ import os
 import sys
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import clauses, count, named, ranges
 from hccl_tools.machine import driver, hccn, visible
@@ -17,7 +17,7 @@ from tools.doctor import files, page
 from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options, masked, worst
 
-TITLE = "NPUs"
+TITLE = marked("NPUs")
 
 _HEALTH = {"OK": OK, "Warning": WARNING, "Alarm": PROBLEM, "Critical": PROBLEM}
 _MANAGER = "/dev/davinci_manager"

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from hccl_tools.common import colours
 from hccl_tools.common.columns import columns, padded
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine.programs import Ended
@@ -28,7 +28,13 @@ Sections = Mapping[str, Iterable["Line"]]  # by their titles
 MIB, GIB = 1 << 20, 1 << 30
 
 # ABSENT: it is not on this machine and need not be.  UNKNOWN: nothing here tells whether it is right.
-OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")
+OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = (
+    marked("ok"),
+    marked("absent"),
+    marked("unknown"),
+    marked("warning"),
+    marked("problem"),
+)
 _STYLES = {
     OK: colours.GOOD,
     ABSENT: colours.FAINT,
@@ -53,42 +59,17 @@ def worst(statuses: Iterable[str]) -> str:
 def as_text(sections: Sections, made: str, colour: bool) -> str:
     """The page for a person.  made: when, as text; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
-    words, headings = _words(), _headings()
     width = max((columns(line.name) for line in lines), default=0)
     page = [tr("Report of this machine, {made}", made=made)]
     for title, section in sections.items():
-        page += ["", colours.shown(headings.get(title, title), colours.HEAD, colour)]
+        page += ["", colours.shown(tr(title), colours.HEAD, colour)]
         for line in section:
-            status = colours.shown(padded(words[line.status], len(PROBLEM)), _STYLES[line.status], colour)
+            status = colours.shown(padded(tr(line.status), len(PROBLEM)), _STYLES[line.status], colour)
             page.append(f"  {status}  {padded(line.name, width)}  {without_home(line.text)}")
             if line.remedy:
                 arrow = colours.shown("->", colours.FACT, colour)
                 page.append(" " * (len("  problem  ") + width + 2) + f"{arrow} {without_home(line.remedy)}")
     return "\n".join([*page, "", colours.shown(_summary(lines), colours.HEAD, colour), ""])
-
-
-def _words() -> dict[str, str]:
-    """The statuses for a person."""
-    return {
-        OK: tr("ok"),
-        ABSENT: tr("absent"),
-        UNKNOWN: tr("unknown"),
-        WARNING: tr("warning"),
-        PROBLEM: tr("problem"),
-    }
-
-
-def _headings() -> dict[str, str]:
-    """The titles of sections for a person."""
-    return {
-        "System": tr("System"),
-        "Versions": tr("Versions"),
-        "NPUs": tr("NPUs"),
-        "GPUs": tr("GPUs"),
-        "Limits": tr("Limits"),
-        "Network": tr("Network"),
-        "Programs": tr("Programs"),
-    }
 
 
 def _summary(lines: list[Line]) -> str:

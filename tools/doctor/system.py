@@ -7,7 +7,7 @@ import platform
 import sys
 
 from hccl_tools.common import version
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.common.quoting import quote
@@ -17,7 +17,7 @@ from tools.doctor import files, page
 from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
 OWN_CACHE = "export PYTHONPYCACHEPREFIX=$HOME/.cache/python-bytecode"
-TITLE = "System"
+TITLE = marked("System")
 
 
 def questions(_: Options) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypedDict
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.machine import cann
 from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
@@ -19,7 +19,7 @@ from tools.doctor import files, page
 from tools.doctor.npu_smi import Npus
 from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
-TITLE = "Versions"
+TITLE = marked("Versions")
 
 # del: as for a trainer, the current folder is not where modules come from.
 _IMPORT = """import sys; del sys.path[0]

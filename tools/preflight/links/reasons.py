@@ -27,37 +27,33 @@ _WHY = {
 _HEADERS = {4: 28, 6: 48}  # bytes before the data of a ping: IP's and ICMP's
 
 
+# {kind of a shape: which connections fail}, and the same of big messages
+_CONNECTIONS = {
+    shapes.IN: marked("no connection from other hosts succeeds at {ports}"),
+    shapes.OUT: marked("no connection to other hosts succeeds at {ports}"),
+    shapes.ALONE: marked("no connection from other hosts, or to them, succeeds at {ports}"),
+    shapes.APART: marked("no connection to {peers}, or from there, succeeds at {ports}"),
+    shapes.ONE_WAY: marked("no connection to {peers} succeeds at {ports}; those from there succeed"),
+    shapes.TOWARDS: marked("no connection to {peers} succeeds at {ports}"),
+}
+_TRANSFERS = {
+    shapes.IN: marked("big messages from other hosts do not arrive"),
+    shapes.OUT: marked("big messages to other hosts do not arrive"),
+    shapes.ALONE: marked("big messages from other hosts, or to them, do not arrive"),
+    shapes.APART: marked("big messages to {peers}, or from there, do not arrive"),
+    shapes.ONE_WAY: marked("big messages to {peers} do not arrive; those from there do"),
+    shapes.TOWARDS: marked("big messages to {peers} do not arrive"),
+}
+
+
 def of_connections(shape: Shape, ports: Iterable[int]) -> str:
     """Which connections fail."""
-    where = numbered("port", ports)
-    if shape.kind == shapes.IN:
-        return tr("no connection from other hosts succeeds at {ports}", ports=where)
-    if shape.kind == shapes.OUT:
-        return tr("no connection to other hosts succeeds at {ports}", ports=where)
-    if shape.kind == shapes.ALONE:
-        return tr("no connection from other hosts, or to them, succeeds at {ports}", ports=where)
-    peers = named(shape.peers)
-    if shape.kind == shapes.APART:
-        return tr("no connection to {peers}, or from there, succeeds at {ports}", peers=peers, ports=where)
-    if shape.kind == shapes.ONE_WAY:
-        return tr("no connection to {peers} succeeds at {ports}; those from there succeed", peers=peers, ports=where)
-    return tr("no connection to {peers} succeeds at {ports}", peers=peers, ports=where)
+    return tr(_CONNECTIONS[shape.kind], peers=named(shape.peers), ports=numbered("port", ports))
 
 
 def of_transfers(shape: Shape) -> str:
     """Which big messages do not arrive."""
-    if shape.kind == shapes.IN:
-        return tr("big messages from other hosts do not arrive")
-    if shape.kind == shapes.OUT:
-        return tr("big messages to other hosts do not arrive")
-    if shape.kind == shapes.ALONE:
-        return tr("big messages from other hosts, or to them, do not arrive")
-    peers = named(shape.peers)
-    if shape.kind == shapes.APART:
-        return tr("big messages to {peers}, or from there, do not arrive", peers=peers)
-    if shape.kind == shapes.ONE_WAY:
-        return tr("big messages to {peers} do not arrive; those from there do", peers=peers)
-    return tr("big messages to {peers} do not arrive", peers=peers)
+    return tr(_TRANSFERS[shape.kind], peers=named(shape.peers))
 
 
 def why(link: Link) -> str:
