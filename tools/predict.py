@@ -75,23 +75,21 @@ def check_cut(options: argparse.Namespace, config: configs.Config, ranks: int) -
         raise configs.ConfigError(*config.lines(problems))
     cut = filled["parallel"]["mode"] in modes.BY_MINDSPORE or filled["model"]["name"] == modes.TENSOR_PARALLEL
     if not cut or filled["parallel"]["pipeline_stages"] > 1:
-        raise configs.ConfigError(
-            tr(
-                "{config}: {network} in mode {mode} is not cut into slices over the ranks; start "
-                "predict.py without a launch script",
-                config=one_line(options.config),
-                network=filled["model"]["name"],
-                mode=filled["parallel"]["mode"],
-            )
+        text = tr(
+            "{config}: {network} in mode {mode} is not cut into slices over the ranks; start "
+            "predict.py without a launch script",
+            config=one_line(options.config),
+            network=filled["model"]["name"],
+            mode=filled["parallel"]["mode"],
         )
+        raise configs.ConfigError(text)
     if not os.path.isdir(options.ckpt):
-        raise checkpoints.CheckpointError(
-            tr(
-                "--ckpt {ckpt} is a file, and every rank needs its slices; name the folder of the "
-                "job's checkpoints (rank_0, rank_1 ...)",
-                ckpt=one_line(options.ckpt),
-            )
+        text = tr(
+            "--ckpt {ckpt} is a file, and every rank needs its slices; name the folder of the "
+            "job's checkpoints (rank_0, rank_1 ...)",
+            ckpt=one_line(options.ckpt),
         )
+        raise checkpoints.CheckpointError(text)
 
 
 def predict(config: dict, source: str, out: str) -> None:

@@ -47,12 +47,11 @@ def main(argv: "list[str] | None" = None) -> int:
     parser.former_arguments("config", "output")
     options = parser.parse_args(argv)
     if not options.output.endswith((".json", ".ckpt")):
-        parser.error(
-            tr(
-                "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
-                out=one_line(options.output),
-            )
+        text = tr(
+            "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
+            out=one_line(options.output),
         )
+        parser.error(text)
     return command.run("strategy.py", lambda: write(options))
 
 
@@ -66,15 +65,14 @@ def checked_config(options: argparse.Namespace) -> dict:
     if problems:
         raise configs.ConfigError(*config.lines(problems))
     if not known and filled["parallel"]["mode"] not in modes.BY_MINDSPORE:
-        raise configs.ConfigError(
-            tr(
-                "{config}: {network} in mode {mode} has no strategy: no parameter of it is cut "
-                "into slices; leave out --dst_strategy",
-                config=one_line(options.config),
-                network=filled["model"]["name"],
-                mode=filled["parallel"]["mode"],
-            )
+        text = tr(
+            "{config}: {network} in mode {mode} has no strategy: no parameter of it is cut "
+            "into slices; leave out --dst_strategy",
+            config=one_line(options.config),
+            network=filled["model"]["name"],
+            mode=filled["parallel"]["mode"],
         )
+        raise configs.ConfigError(text)
     if known and not options.output.endswith(".json"):
         raise configs.ConfigError(
             tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))

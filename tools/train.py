@@ -72,16 +72,14 @@ def train(config: dict) -> None:
     earlier.load(run.network, run.state, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         agreement.broadcast(run.network, config)
-    print(
-        tr(
-            "rank {rank} of {ranks}: {steps} steps an epoch, {epochs}",
-            rank=rank,
-            ranks=ranks,
-            steps=steps,
-            epochs=count(epochs, "epoch"),
-        ),
-        flush=True,
+    text = tr(
+        "rank {rank} of {ranks}: {steps} steps an epoch, {epochs}",
+        rank=rank,
+        ranks=ranks,
+        steps=steps,
+        epochs=count(epochs, "epoch"),
     )
+    print(text, flush=True)
     note = before_collective.note(config, ranks)
     if note and rank == 0:
         print(note, flush=True)

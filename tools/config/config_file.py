@@ -116,13 +116,8 @@ def load(path: str) -> Config:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise ConfigError(
-                tr(
-                    "{path}: is larger than {most} bytes, too large for a config",
-                    path=shown,
-                    most=MAX_BYTES,
-                )
-            )
+            message = tr("{path}: is larger than {most} bytes, too large for a config", path=shown, most=MAX_BYTES)
+            raise ConfigError(message)
         return _parse(path, content.decode("utf-8"))
     except FileNotFoundError as error:
         here = one_line(os.getcwd())

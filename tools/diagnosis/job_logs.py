@@ -199,12 +199,10 @@ def summary(explained: Explained) -> list[str]:
         )
     ]
     if job.others:
-        lines.append(
-            tr(
-                "{logs} of earlier jobs are left out: they end long before the others begin",
-                logs=count(job.others, "log"),
-            )
+        text = tr(
+            "{logs} of earlier jobs are left out: they end long before the others begin", logs=count(job.others, "log")
         )
+        lines.append(text)
     if reading.links:
         lines.append(tr("{links} not followed", links=count(reading.links, "link")))
     if reading.slow:

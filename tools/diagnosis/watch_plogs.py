@@ -81,13 +81,12 @@ class Said:
             return
         self._forget(now)
         self._times.append(now)
-        self._say(
-            tr(
-                "{count} more lines about faults in plogs are left out: {most} a minute are shown",
-                count=self._dropped,
-                most=MOST_LINES,
-            )
+        text = tr(
+            "{count} more lines about faults in plogs are left out: {most} a minute are shown",
+            count=self._dropped,
+            most=MOST_LINES,
         )
+        self._say(text)
         self._dropped = 0
 
     def _forget(self, now: float) -> None:

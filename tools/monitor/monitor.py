@@ -162,13 +162,12 @@ class Monitor:
         except Foreign as foreign:
             self._say_once(f"--metrics {file.path}: {foreign}")
         except OSError as error:
-            self._say_once(
-                tr(
-                    "--metrics {path}: cannot be written: {reason}; the job goes on",
-                    path=one_line(file.path),
-                    reason=error.strerror or error,
-                )
+            text = tr(
+                "--metrics {path}: cannot be written: {reason}; the job goes on",
+                path=one_line(file.path),
+                reason=error.strerror or error,
             )
+            self._say_once(text)
         if file.shared:
             path = one_line(file.path)
             self._say_once(tr("--metrics {path}: another launch writes to it, too; each needs its own", path=path))

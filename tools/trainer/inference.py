@@ -36,13 +36,10 @@ def check_folder(out: str) -> None:
     """Refuses a file to write whose folder does not exist."""
     folder = os.path.dirname(out) or "."
     if not os.path.isdir(folder):
-        raise checkpoints.CheckpointError(
-            tr(
-                "{path} cannot be written: no folder {folder}; make it first",
-                path=one_line(out),
-                folder=one_line(folder),
-            )
+        text = tr(
+            "{path} cannot be written: no folder {folder}; make it first", path=one_line(out), folder=one_line(folder)
         )
+        raise checkpoints.CheckpointError(text)
 
 
 def unwritable(out: str, error: OSError) -> str:

@@ -68,14 +68,12 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
     rank, ranks = communication.get_rank(), communication.get_group_size()
     expected = os.environ.get("RANK_ID", str(rank))
     if expected != str(rank):
-        raise Refusal(
-            BAD,
-            tr(
-                "MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}",
-                rank=rank,
-                expected=expected,
-            ),
+        text = tr(
+            "MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}",
+            rank=rank,
+            expected=expected,
         )
+        raise Refusal(BAD, text)
     set_mode(config, rank, ranks)
     return rank, ranks
 

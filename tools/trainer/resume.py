@@ -88,16 +88,15 @@ class Continuation:
         self.found = self._choose()
         self.epochs, self.steps = self.found[1].done(epoch_steps) if self.found else (0, 0)
         if self.found and self.steps and config["train"]["dataset_sink_mode"]:
-            raise checkpoints.CheckpointError(
-                tr(
-                    "{path} was saved after step {steps} of {epoch_steps} of an epoch, and with "
-                    "dataset sink mode training can only go on from the end of an epoch; continue "
-                    "with -o train.dataset_sink_mode=False",
-                    path=one_line(self.found[0]),
-                    steps=self.steps,
-                    epoch_steps=epoch_steps,
-                )
+            text = tr(
+                "{path} was saved after step {steps} of {epoch_steps} of an epoch, and with "
+                "dataset sink mode training can only go on from the end of an epoch; continue "
+                "with -o train.dataset_sink_mode=False",
+                path=one_line(self.found[0]),
+                steps=self.steps,
+                epoch_steps=epoch_steps,
             )
+            raise checkpoints.CheckpointError(text)
 
     @property
     def steps_done(self) -> int:
@@ -122,13 +121,12 @@ class Continuation:
             print(tr("no checkpoint that is whole on all ranks in {root}", root=one_line(root)), flush=True)
         by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user
         if roots and ("resume_from" in self.config["train"] or by_user):
-            raise checkpoints.CheckpointError(
-                tr(
-                    "no checkpoint that is whole on all ranks is in {folders}; name another folder in "
-                    "train.resume_from, or train from the beginning without it and without RESUME=1",
-                    folders=tr(" or in ").join(map(one_line, roots)),
-                )
+            text = tr(
+                "no checkpoint that is whole on all ranks is in {folders}; name another folder in "
+                "train.resume_from, or train from the beginning without it and without RESUME=1",
+                folders=tr(" or in ").join(map(one_line, roots)),
             )
+            raise checkpoints.CheckpointError(text)
         return None
 
     def _shown(self, label: labels.Label) -> str:
@@ -158,19 +156,18 @@ class Continuation:
         if section["mode"] in modes.BY_MINDSPORE and section["pipeline_stages"] == 1 and not label.whole:
             root = os.path.dirname(os.path.dirname(path))
             strategy = strategies.beside(root)
-            raise checkpoints.CheckpointError(
-                tr(
-                    "{path} has a slice of the network, and training in mode {mode} starts from "
-                    "the whole; merge it with python tools/convert_ckpt.py {source} NEW_FOLDER "
-                    "--src_strategy {strategy} --ranks {ranks} and continue with -o "
-                    "train.resume_from=NEW_FOLDER",
-                    path=one_line(path),
-                    mode=section["mode"],
-                    source=one_line(root),
-                    strategy=one_line(strategy),
-                    ranks=self.ranks,
-                )
+            text = tr(
+                "{path} has a slice of the network, and training in mode {mode} starts from "
+                "the whole; merge it with python tools/convert_ckpt.py {source} NEW_FOLDER "
+                "--src_strategy {strategy} --ranks {ranks} and continue with -o "
+                "train.resume_from=NEW_FOLDER",
+                path=one_line(path),
+                mode=section["mode"],
+                source=one_line(root),
+                strategy=one_line(strategy),
+                ranks=self.ranks,
             )
+            raise checkpoints.CheckpointError(text)
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""

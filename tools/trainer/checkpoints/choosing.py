@@ -193,10 +193,9 @@ def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
         files = {rank: item for rank, found in sorted(own.items()) for item in found if item[1].point == point}
         if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
-    raise CheckpointError(
-        tr(
-            "{folder} has no checkpoint of tools/train.py that is whole on all ranks; name the "
-            "folder in which rank_0, rank_1 ... are, and bring those of other hosts there",
-            folder=one_line(folder),
-        )
+    text = tr(
+        "{folder} has no checkpoint of tools/train.py that is whole on all ranks; name the "
+        "folder in which rank_0, rank_1 ... are, and bring those of other hosts there",
+        folder=one_line(folder),
     )
+    raise CheckpointError(text)

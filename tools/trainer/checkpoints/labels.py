@@ -147,11 +147,8 @@ def newest_run(folder: str) -> int | None:
     if _fits(run, "run", "int"):
         return int(run)
     # Only resuming reads it, once: the line is in the rank's log.
-    print(
-        tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path)),
-        file=sys.stderr,
-        flush=True,
-    )
+    text = tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path))
+    print(text, file=sys.stderr, flush=True)
     return None
 
 

@@ -60,22 +60,20 @@ def check_fit(path: str, shapes: Shapes, wanted: Shapes) -> None:
     shown = tr("checkpoint {path}", path=one_line(path))
     for name, shape in wanted.items():
         if name not in shapes:
-            raise CheckpointError(
-                tr(
-                    "{path} has no {name}: it is of another network or optimizer, or of another "
-                    "rank's part of the network; take one that was saved with this config",
-                    path=shown,
-                    name=name,
-                )
+            text = tr(
+                "{path} has no {name}: it is of another network or optimizer, or of another "
+                "rank's part of the network; take one that was saved with this config",
+                path=shown,
+                name=name,
             )
+            raise CheckpointError(text)
         if shapes[name] != shape:
-            raise CheckpointError(
-                tr(
-                    "{path}: {name} has the shape {found}, here it is {shape}; it is of another "
-                    "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)",
-                    path=shown,
-                    name=name,
-                    found=shapes[name],
-                    shape=shape,
-                )
+            text = tr(
+                "{path}: {name} has the shape {found}, here it is {shape}; it is of another "
+                "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)",
+                path=shown,
+                name=name,
+                found=shapes[name],
+                shape=shape,
             )
+            raise CheckpointError(text)

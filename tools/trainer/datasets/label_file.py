@@ -39,14 +39,13 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     for number, line in enumerate(lines, 1):
         name, tab, label = line.partition("\t")
         if not tab or not name:
-            raise DataError(
-                tr(
-                    "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
-                    path=shown,
-                    number=number,
-                    line=one_line(line),
-                )
+            text = tr(
+                "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
+                path=shown,
+                number=number,
+                line=one_line(line),
             )
+            raise DataError(text)
         entries.append((os.path.join(images, name), label, f"{shown}:{number}"))
     if not entries:
         raise DataError(tr("{path} is empty; {wanted}", path=shown, wanted=wanted))
@@ -73,14 +72,13 @@ def check_images(entries: list[tuple[str, str, str]]) -> None:
     for path, _, place in entries[::step]:
         if not os.path.isfile(path) or os.path.getsize(path) == 0:
             what = tr("is empty") if os.path.isfile(path) else tr("is not there")
-            raise DataError(
-                tr(
-                    "{place}: the image {path} {what}; the data is not whole, fetch or make it again",
-                    place=place,
-                    path=one_line(path),
-                    what=what,
-                )
+            text = tr(
+                "{place}: the image {path} {what}; the data is not whole, fetch or make it again",
+                place=place,
+                path=one_line(path),
+                what=what,
             )
+            raise DataError(text)
 
 
 def batches(source: Source, loader: dict, part: Part) -> Dataset:

@@ -42,12 +42,10 @@ def _sizes(section: dict, folder: str) -> dict[str, int]:
     root = os.path.join(folder, section["data_dir"])
     paths = sorted(path for path, _, names in os.walk(root, followlinks=True) if "data.mdb" in names)
     if not paths:
-        raise DataError(
-            tr(
-                "{root}: there is no file data.mdb in it, nor below it; name the folder of the LMDB",
-                root=one_line(root),
-            )
+        text = tr(
+            "{root}: there is no file data.mdb in it, nor below it; name the folder of the LMDB", root=one_line(root)
         )
+        raise DataError(text)
     return {path: _size(path) for path in paths}
 
 
@@ -93,13 +91,12 @@ def _size(path: str) -> int:
 def _label(reader: Any, path: str, number: int) -> str:
     content = reader.get(b"label-%09d" % number)
     if content is None:
-        raise DataError(
-            tr(
-                "{place}: {key} is missing; the data is not whole, fetch or make it again",
-                place=_place(path, number),
-                key=f"label-{number:09d}",
-            )
+        text = tr(
+            "{place}: {key} is missing; the data is not whole, fetch or make it again",
+            place=_place(path, number),
+            key=f"label-{number:09d}",
         )
+        raise DataError(text)
     try:
         return str(content, "utf-8")
     except UnicodeDecodeError as error:
@@ -124,13 +121,12 @@ class Lines(text_lines.Lines):
         with _environment(path).begin() as reader:  # one of its own, because several threads read
             content, text = reader.get(b"image-%09d" % number), _label(reader, path, number)
         if content is None:
-            raise DataError(
-                tr(
-                    "{place}: {key} is missing; the data is not whole, fetch or make it again",
-                    place=_place(path, number),
-                    key=f"image-{number:09d}",
-                )
+            message = tr(
+                "{place}: {key} is missing; the data is not whole, fetch or make it again",
+                place=_place(path, number),
+                key=f"image-{number:09d}",
             )
+            raise DataError(message)
         return io.BytesIO(content), text
 
 
