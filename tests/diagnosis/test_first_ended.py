@@ -3,7 +3,7 @@
 import pytest
 from logs.known import ENTRIES
 
-from tools.diagnosis import answer_of_logs, job_logs, words
+from tools.diagnosis import answer, job_logs, words
 from tools.logs import known_failures
 
 KEY = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nKeyError: 4\n'
@@ -150,7 +150,7 @@ def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
 def test_gpus_have_no_commands_of_ascend(told):
     late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
     told(main="[rank0]: step 1\n" + late)
-    assert "hccn_tool" not in "\n".join(words.lines_of(answer_of_logs.of_logs(told.found)))
+    assert "hccn_tool" not in "\n".join(words.lines_of(answer.of_logs(told.found)))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from suite.cases import for_each
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import excluded
 from tools.preflight import document, words
-from tools.preflight.trial import advice, command, jobs, judge, lines, program, report, search, trial
+from tools.preflight.trial import advice, command, jobs, judge, program, report, search, trial
 from tools.preflight.trial import setting as settings
 from tools.preflight.trial.judge import Figure
 from tools.preflight.trial.search import Outcome
@@ -23,8 +23,8 @@ def line(**more):
 
 
 def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
-    assert lines.take(f"[1] {line()}", NUMBER, 2) == lines.Line(1, 0, "join", 1.5)
-    assert lines.take(line(peer=3), NUMBER, 2).peer == 3
+    assert jobs.take(f"[1] {line()}", NUMBER, 2) == jobs.Line(1, 0, "join", 1.5)
+    assert jobs.take(line(peer=3), NUMBER, 2).peer == 3
 
 
 @for_each(
@@ -53,7 +53,7 @@ def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
     ],
 )
 def test_any_other_line_is_not(text):
-    assert lines.take(text, NUMBER, 2) is None
+    assert jobs.take(text, NUMBER, 2) is None
 
 
 def setting(tmp_path, **more):

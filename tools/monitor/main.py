@@ -38,7 +38,7 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.machine import programs
-from tools.monitor.metrics_file import MetricsFile
+from tools.monitor.formats import MetricsFile
 from tools.monitor.monitor import Monitor
 from tools.progress import lines
 from tools.progress.tails import Patterns

@@ -12,8 +12,8 @@ from hccl_tools.common.words import named, one_line
 from tools.diagnosis import slow_ranks
 from tools.launch import record
 from tools.monitor import metrics
+from tools.monitor.formats import Foreign
 from tools.monitor.living import Living
-from tools.monitor.metrics_file import Foreign
 from tools.progress import slowness
 from tools.progress.ranks import Ranks
 from tools.progress.slowness import Stragglers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from tools.monitor.metrics_file import MetricsFile
+    from tools.monitor.formats import MetricsFile
     from tools.monitor.served import Served
     from tools.progress.ranks import RankProgress
     from tools.progress.slowness import Pace

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.record import Row
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import clauses, listed
 from tools.progress import phases
-from tools.run_page import density, timeline
-from tools.run_page.density import QUIET, STOPPING
+from tools.run_page import timeline
 from tools.run_page.markup import escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from tools.run_page.density import Density
-    from tools.run_page.segments import Segment
-    from tools.run_page.timeline import Bar
+    from tools.run_page.timeline import Bar, Segment
 
+# What a rank does, the lowest layer of the drawing first.
+STEPS, BEFORE, RUNS, QUIET, STOPPING = "steps", "before", "runs", "quiet", "stopping"
+LAYERS = (STEPS, BEFORE, RUNS, QUIET, STOPPING)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _EVERY = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 _MOST = 7  # marks after the first one
@@ -45,12 +46,12 @@ def words_of(key: str) -> str:
         phases.JOIN: tr("joins the others"),
         phases.PREPARE: tr("makes data and network"),
         phases.COMPILE: tr("compiles"),
-        density.BEFORE: tr("starts"),
+        BEFORE: tr("starts"),
         phases.STEPS: tr("takes steps"),
         phases.SAVE: tr("saves a checkpoint"),
         phases.EVAL: tr("measures held-out data"),
         phases.STOP: tr("training is done"),
-        density.RUNS: tr("runs; in which phase is not known"),
+        RUNS: tr("runs; in which phase is not known"),
         PLAIN: tr("runs; in which phase is not known"),
         FIRST_STEP: tr("first numbers in its log"),
         QUIET: tr("writes no line"),
@@ -150,7 +151,7 @@ def quiet_words(since: float) -> str:
 
 def draw_many(name: str, bars: list[Bar], seconds: float) -> Drawn:
     """Ranks as one drawing: at each moment how many do what."""
-    found, few = density.of(bars, _PARTS), density.of(bars, _HINTS)
+    found, few = density_of(bars, _PARTS), density_of(bars, _HINTS)
     heights = list(accumulate(found.layers.values(), lambda below, layer: [a + b for a, b in zip(below, layer)]))
     stacked = reversed([*zip(found.layers, heights)])  # each is drawn from the bottom on, so the highest one first
     areas = "".join(f'<path class="{layer}" d="{_area(height, len(bars))}"/>' for layer, height in stacked)
@@ -253,3 +254,39 @@ def _every(seconds: float) -> float:
     while seconds > every * _MOST:  # days: 2, 4, 8 ...
         every *= 2
     return every
+
+
+# ---- Many ranks as one row: how many of them do what, at each moment.
+
+
+class Density(Record):
+    """How many ranks do what, at moments at even distances in the time in which any of them ran."""
+
+    begin: float
+    end: float
+    moments: list[float]
+    layers: dict[str, list[int]]  # by LAYERS, only those that some rank is in; a rank that has ended is in none
+
+
+def density_of(bars: Sequence[Bar], parts: int) -> Density:
+    """Of the bars of as many ranks, at the middles of `parts` parts of the time in which they ran."""
+    begin, end = min(bar.begin for bar in bars), max(bar.end for bar in bars)
+    moments = [begin + (end - begin) * (part + 0.5) / parts for part in range(parts)]
+    changes = {layer: [0] * (parts + 1) for layer in LAYERS}
+    for bar in bars:
+        for layer, since, until in _spans(bar):
+            changes[layer][bisect_left(moments, since)] += 1
+            changes[layer][bisect_left(moments, until)] -= 1
+    counted = {layer: list(accumulate(change[:-1])) for layer, change in changes.items()}
+    return Density(
+        begin=begin, end=end, moments=moments, layers={name: one for name, one in counted.items() if any(one)}
+    )
+
+
+def _spans(bar: Bar) -> list[tuple[str, float, float]]:
+    """(layer, begin, end) of what one rank did; without a first step nobody knows whether it takes steps."""
+    until = bar.end if bar.stops is None else bar.stops
+    end = until if bar.quiet is None else min(until, bar.quiet)
+    first = bar.first_step
+    found = [(RUNS, bar.begin, end)] if first is None else [(BEFORE, bar.begin, min(first, end)), (STEPS, first, end)]
+    return [span for span in [*found, (QUIET, end, until), (STOPPING, until, bar.end)] if span[1] < span[2]]

@@ -8,7 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed
 from tools.progress import phases
 from tools.progress.lines import Kinds
-from tools.run_page import attempts, bars, density, named, segments, timeline
+from tools.run_page import attempts, bars, named, timeline
 from tools.run_page.markup import escaped, section
 from tools.run_page.silence import log_of
 
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
     from tools.run_page.reading import RunData
-    from tools.run_page.segments import Segment
-    from tools.run_page.timeline import Bar, Block, Timeline
+    from tools.run_page.timeline import Bar, Block, Segment, Timeline
 
 _MOST_HOSTS = 8  # whose clocks differ
 # The parts of a drawing, in the order of the legend.
 _KEYS = (
-    *(density.BEFORE, *phases.PHASES, bars.PLAIN, density.RUNS),
-    *(bars.FIRST_STEP, density.QUIET, density.STOPPING, bars.FAILED),
+    *(bars.BEFORE, *phases.PHASES, bars.PLAIN, bars.RUNS),
+    *(bars.FIRST_STEP, bars.QUIET, bars.STOPPING, bars.FAILED),
 )
 _HATCH = (
     '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" '
@@ -79,7 +78,7 @@ def _rows(
         if bar is None:
             continue
         told = _phases(data, block.number, rank, logs[rank], bar, kinds)
-        drawn = bars.draw(named.label(rank), bar, segments.wide(told, line.seconds), line.seconds)
+        drawn = bars.draw(named.label(rank), bar, timeline.wide_segments(told, line.seconds), line.seconds)
         chip = named.chip(one) if one else ""
         note = _note(bar, one.why if one and last else (), all_quiet)
         found.append((_row(chip + escaped(named.label(rank)), drawn.svg, note), set(drawn.keys)))
@@ -102,7 +101,7 @@ def _phases(data: RunData, number: int, rank: int, name: str, bar: Bar, kinds: K
         return []
     until = (bar.end if bar.stops is None else bar.stops) - bar.begin
     try:
-        found = segments.of_log(os.path.join(data.attempts[number].logs, name), kinds, log.first, until)
+        found = timeline.segments_of_log(os.path.join(data.attempts[number].logs, name), kinds, log.first, until)
     except (OSError, ValueError):  # it was there a moment ago; without it the bar has no phases
         return []
     return [] if all(one.phase == phases.START for one in found) else found
