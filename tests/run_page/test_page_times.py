@@ -13,7 +13,7 @@ from tools.history import listing
 from tools.pages import example_run, example_states
 from tools.progress import lines, phases
 from tools.progress.phases import Mark
-from tools.run_page import bars, named, outliers, reading, rows, silence, timeline
+from tools.run_page import bars, named, outliers, reading, rows, timeline
 from tools.run_page.markup import Writer
 
 PATTERNS = lines.load({})
@@ -280,7 +280,7 @@ def test_the_middle_of_a_huge_log_is_not_read(run):
 def test_a_rank_whose_log_ended_early_is_named_and_its_bar_is_pale(run):
     talks = log(*range(0, 100, 5))
     data = run([talks, talks, log(0, 5, 31), talks], outcome([100.0] * 4))
-    assert silence.ranks(data) == [2]
+    assert timeline.ranks(data) == [2]
     assert named.of(data, [])[2].why == (named.SILENT,)
     assert timeline.of(data).blocks[0].bars[2].quiet == 31
     page = html_of(data)
@@ -300,13 +300,13 @@ def test_a_rank_whose_log_ended_early_is_named_and_its_bar_is_pale(run):
 def test_who_is_silent(run, last, ended, silent):
     talks = log(*range(0, 100, 5))
     data = run([talks, talks, log(0, last), talks], outcome([100.0, 100.0, ended, 100.0]))
-    assert silence.ranks(data) == ([2] if silent else [])
+    assert timeline.ranks(data) == ([2] if silent else [])
 
 
 def test_nobody_is_silent_in_a_short_run_or_where_all_are(run):
     talks = log(*range(10))
-    assert silence.ranks(run([talks, talks, log(0, 1), talks], outcome([20.0] * 4))) == []
-    assert silence.ranks(run([log(0, 5)] * 4, outcome([100.0] * 4))) == []
+    assert timeline.ranks(run([talks, talks, log(0, 1), talks], outcome([20.0] * 4))) == []
+    assert timeline.ranks(run([log(0, 5)] * 4, outcome([100.0] * 4))) == []
 
 
 def test_of_ranks_that_are_all_silent_it_is_said_once(run):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tools.diagnosis.processes import Process
     from tools.diagnosis.verdict import Verdict
     from tools.diagnosis.waits import Target
+    from tools.logs.findings import PythonException
     from tools.logs.known_failures import KnownFailure
-    from tools.logs.raised import PythonException
 
 ROOT, CAUSE, ERRORS, NOTHING, HANG = "root", "cause", "errors", "nothing", "hang"  # what an answer is about
 

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from tools.logs.raised import PythonException
+    from tools.logs.findings import PythonException
 
 # The launcher ends the other ranks with SIGTERM and, after the grace time, SIGKILL: not failures of their own.
 STOPPED_BY_US = (128 + 15, 128 + 9)

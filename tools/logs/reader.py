@@ -9,7 +9,7 @@ from tools.logs.findings import Findings, Hit, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.logs.raised import PythonException
+    from tools.logs.findings import PythonException
     from tools.logs.scan import Machine
 
 _LONGEST = matcher.LONGEST  # characters of a line

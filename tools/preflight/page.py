@@ -9,7 +9,7 @@ from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle.masking import Masker
 from tools.preflight import document, page_table, page_trial, words
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
-from tools.run_page import grid, markup, saving
+from tools.run_page import markup, saving
 from tools.run_page.markup import Writer, escaped, section
 
 TYPE_CHECKING = False
@@ -98,7 +98,7 @@ def states(found: Found) -> dict[str, str]:
     return {host: known.get(host, GOOD) for host in found.hosts}
 
 
-def shown() -> grid.States:
+def shown() -> markup.States:
     """The states of hosts: their words and marks."""
     called = {
         STOPS: tr("stops the job"),
@@ -107,7 +107,7 @@ def shown() -> grid.States:
         DIFFERS: tr("may surprise"),
         GOOD: tr("as most hosts"),
     }
-    return grid.States(words=called, marks={STOPS: "✕", SILENT: "–", SLOW: "!", DIFFERS: "≠"})
+    return markup.States(words=called, marks={STOPS: "✕", SILENT: "–", SLOW: "!", DIFFERS: "≠"})
 
 
 def _hosts(found: Found, writer: Writer) -> str:
@@ -124,7 +124,7 @@ def _hosts(found: Found, writer: Writer) -> str:
     else:
         some_hosts = list(of_hosts.items())[:_MOST_HOSTS]
         cells = [marks.cell(state, writer.text(_title(host, state, reasons, marks))) for host, state in some_hosts]
-        drawn = grid.of_cells(cells, tr("{hosts}, one cell each", hosts=count(len(some_hosts), "host")))
+        drawn = markup.of_cells(cells, tr("{hosts}, one cell each", hosts=count(len(some_hosts), "host")))
     text = tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(of_hosts))
     note = f"<p>{escaped(text)}</p>" if len(of_hosts) > _MOST_HOSTS else ""
     return section(
@@ -132,7 +132,7 @@ def _hosts(found: Found, writer: Writer) -> str:
     )
 
 
-def _named(of_hosts: Mapping[str, str], shown: grid.States, writer: Writer) -> str:
+def _named(of_hosts: Mapping[str, str], shown: markup.States, writer: Writer) -> str:
     """The hosts in each state but the good one, by name."""
     items = []
     for state, word in shown.words.items():
@@ -147,5 +147,5 @@ def _reasons(found: Found) -> dict[str, list[str]]:
     return grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
 
 
-def _title(host: str, state: str, reasons: Mapping[str, list[str]], shown: grid.States) -> str:
+def _title(host: str, state: str, reasons: Mapping[str, list[str]], shown: markup.States) -> str:
     return clauses(f"{host}: {shown.words[state]}", *filter(None, [some(reasons.get(host, []), _MOST_REASONS)]))

@@ -9,7 +9,7 @@ from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
 from tools.diagnosis import hang, stacks
-from tools.logs.raised import in_library
+from tools.logs.findings import in_library
 from tools.run_page import markup, named
 from tools.run_page.markup import escaped, section
 

@@ -16,7 +16,7 @@ from hccl_tools.table import rank_table
 from tools.diagnosis import run
 from tools.diagnosis.run import STOPPED_BY_US
 from tools.history.listing import RUNNING
-from tools.run_page import explained, grid, named
+from tools.run_page import explained, markup, named
 from tools.run_page.markup import escaped, section
 
 TYPE_CHECKING = False
@@ -75,9 +75,9 @@ def _hosts(data: RunData) -> list[Host]:
     return [Host(name=one_line(name), ranks=ranks) for name, ranks in found.items()]
 
 
-def _states() -> grid.States:
+def _states() -> markup.States:
     words = words_of_state()
-    return grid.States(words={how: words[how] for how in ORDER}, marks=MARKS)
+    return markup.States(words={how: words[how] for how in ORDER}, marks=MARKS)
 
 
 def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) -> str:
@@ -88,10 +88,10 @@ def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) ->
     told = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", told)
     cells = [_cell(rank, states[rank.rank], large, shown) for rank in host.ranks]
     name = f'<p class="name">{writer.text(host.name)}</p>'
-    return f'<div class="host">{name}{grid.of_cells(cells, writer.plain(told))}</div>\n'
+    return f'<div class="host">{name}{markup.of_cells(cells, writer.plain(told))}</div>\n'
 
 
-def _cell(rank: Rank, state: State, large: bool, shown: grid.States) -> str:
+def _cell(rank: Rank, state: State, large: bool, shown: markup.States) -> str:
     device = "" if rank.device is None else tr("device {device}", device=rank.device)
     status = "" if state.status is None else tr("exit code {status}", status=state.status)
     title = listed(filter(None, [named.label(rank.rank), device, shown.words[state.how], status]))
@@ -109,7 +109,7 @@ def _of_hosts(hosts: list[Host], states: dict[int, State], writer: Writer) -> st
     if len(hosts) > _MOST_HOSTS:
         text += " " + tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(hosts))
     label = tr("{hosts}, one cell each", hosts=count(len(hosts), "host"))
-    return f'<p class="hint">{escaped(text)}</p>{grid.of_cells(cells, label)}'
+    return f'<p class="hint">{escaped(text)}</p>{markup.of_cells(cells, label)}'
 
 
 def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:

@@ -10,7 +10,7 @@ from tools.progress import phases
 from tools.progress.lines import Kinds
 from tools.run_page import attempts, bars, named, timeline
 from tools.run_page.markup import escaped, section
-from tools.run_page.silence import log_of
+from tools.run_page.timeline import log_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
