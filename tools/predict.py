@@ -133,10 +133,8 @@ def write(outputs: "list[np.ndarray]", out: str) -> None:
         if os.path.exists(draft):
             os.unlink(draft)
         raise checkpoints.CheckpointError(inference.unwritable(out, error)) from error
-    print(
-        tr("{predictions} in {out}", predictions=count(sum(map(len, outputs)), "prediction"), out=one_line(out)),
-        flush=True,
-    )
+    text = tr("{predictions} in {out}", predictions=count(sum(map(len, outputs)), "prediction"), out=one_line(out))
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

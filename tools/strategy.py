@@ -74,9 +74,8 @@ def checked_config(options: argparse.Namespace) -> dict:
         )
         raise configs.ConfigError(text)
     if known and not options.output.endswith(".json"):
-        raise configs.ConfigError(
-            tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))
-        )
+        message = tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))
+        raise configs.ConfigError(message)
     inference.check_folder(options.output)
     return filled
 
@@ -124,13 +123,11 @@ def compile_for(ranks: int, config: dict, device: "int | None", out: str) -> Non
         run.model.train_network.compile(*batch)
     except (RuntimeError, ValueError, TypeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(
-            tr("MindSpore cannot compile this for {ranks} ranks: {reason}", ranks=ranks, reason=reason)
-        ) from error
+        text = tr("MindSpore cannot compile this for {ranks} ranks: {reason}", ranks=ranks, reason=reason)
+        raise CheckpointError(text) from error
     if not os.path.isfile(out):
-        raise CheckpointError(
-            tr("MindSpore compiled the network and wrote no {out}; nothing of it is cut", out=one_line(out))
-        )
+        text = tr("MindSpore compiled the network and wrote no {out}; nothing of it is cut", out=one_line(out))
+        raise CheckpointError(text)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,10 @@ def train(config: dict) -> None:
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
-        print(
-            tr("all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs),
-            flush=True,
+        message = tr(
+            "all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs
         )
+        print(message, flush=True)
     if held_out and not on_request.ended:
         held_out.report()
     job.finish(config)

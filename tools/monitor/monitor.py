@@ -151,9 +151,8 @@ class Monitor:
                 self._rows[rank] = {**self._row(rank, pace), "attempt": self._rows[rank]["attempt"]}
             self._save()
         if not self._compared and not ended:
-            self._say_once(
-                tr("--straggler had nothing to compare: no two logs have the time of a step; see docs/metrics.md")
-            )
+            text = tr("--straggler had nothing to compare: no two logs have the time of a step; see docs/metrics.md")
+            self._say_once(text)
 
     def _write(self, file: MetricsFile, now: float, ended: int | None) -> None:
         """Writes the metrics; the job goes on, whatever comes."""

@@ -54,9 +54,8 @@ def unwritable(out: str, error: OSError) -> str:
 def check_held_out(path: str, filled: dict) -> None:
     """Refuses the config `path` where it names no held-out data, or this is not there."""
     if "eval" not in filled:
-        raise configs.ConfigError(
-            tr("{path}: has no section eval:, which names the held-out data; add one", path=one_line(path))
-        )
+        text = tr("{path}: has no section eval:, which names the held-out data; add one", path=one_line(path))
+        raise configs.ConfigError(text)
     datasets.check_held_out(filled)
 
 
@@ -104,6 +103,5 @@ def _load_cut(source: str, files: dict[int, tuple[str, Label]], network: nn.Cell
         ms.load_distributed_checkpoint(network, [path for path, _ in files.values()], wanted, strategy)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise checkpoints.CheckpointError(
-            tr("MindSpore cannot load {source}: {reason}", source=one_line(source), reason=reason)
-        ) from error
+        text = tr("MindSpore cannot load {source}: {reason}", source=one_line(source), reason=reason)
+        raise checkpoints.CheckpointError(text) from error

@@ -55,10 +55,8 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
 
     set_device(config, device)
     if "jit_level" in config["system"]:
-        print(
-            tr("MindSpore compiles with jit_level {level}", level=ms.get_context("jit_config")["jit_level"]),
-            flush=True,
-        )
+        message = tr("MindSpore compiles with jit_level {level}", level=ms.get_context("jit_config")["jit_level"])
+        print(message, flush=True)
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1

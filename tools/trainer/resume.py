@@ -113,10 +113,10 @@ class Continuation:
                 root, self.rank, self.ranks, self.config["model"]["name"], gather, checkpoints.earlier_sizes()
             )
             if found:
-                print(
-                    tr("continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])),
-                    flush=True,
+                message = tr(
+                    "continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])
                 )
+                print(message, flush=True)
                 return found
             print(tr("no checkpoint that is whole on all ranks in {root}", root=one_line(root)), flush=True)
         by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user

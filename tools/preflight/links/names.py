@@ -1,4 +1,4 @@
-"""The addresses of names, looked up in threads, so that a name server that does not answer stops nothing; and routes."""
+"""The addresses of names, looked up in threads: a server that does not answer stops nothing; and the routes to them."""
 
 from __future__ import annotations
 

@@ -89,43 +89,40 @@ def _neighbours(folder: str) -> list[str]:
 def _not_on_all(folder: str, everyone: list[Points]) -> CheckpointError:
     without = [rank for rank, points in enumerate(everyone) if not points]
     lacking = without or range(len(everyone))
-    return CheckpointError(
-        tr(
-            "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
-            "hosts see it: set train.ckpt_save_dir to a folder that they share",
-            folder=one_line(folder),
-            ranks=named("rank", lacking),
-        )
+    text = tr(
+        "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
+        "hosts see it: set train.ckpt_save_dir to a folder that they share",
+        folder=one_line(folder),
+        ranks=named("rank", lacking),
     )
+    return CheckpointError(text)
 
 
 def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str) -> CheckpointError:
     if label.model != model:
         return of_another_network(path, label, model)
-    return CheckpointError(
-        tr(
-            "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
-            "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
-            "continue from there with -o train.resume_from=NEW_FOLDER",
-            path=one_line(path),
-            ranks=label.ranks,
-            wanted=ranks,
-            folder=one_line(folder),
-        )
+    text = tr(
+        "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
+        "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
+        "continue from there with -o train.resume_from=NEW_FOLDER",
+        path=one_line(path),
+        ranks=label.ranks,
+        wanted=ranks,
+        folder=one_line(folder),
     )
+    return CheckpointError(text)
 
 
 def of_another_network(path: str, label: Label, model: str) -> CheckpointError:
     """The refusal of a checkpoint, or of a folder of them, for a config whose network is `model`."""
-    return CheckpointError(
-        tr(
-            "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
-            "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
-            path=one_line(path),
-            model=short(label.model),
-            wanted=model,
-        )
+    text = tr(
+        "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
+        "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
+        path=one_line(path),
+        model=short(label.model),
+        wanted=model,
     )
+    return CheckpointError(text)
 
 
 # ---- without a job, for the launch plan ----------------------------------------------------------

@@ -181,7 +181,6 @@ def _transform(source: str, folder: str, made: str, src_strategy: str | None, ds
             ms.transform_checkpoints(folder, made, _PART, src_strategy, dst_strategy)
     except (ValueError, TypeError, RuntimeError, NotADirectoryError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(
-            tr("MindSpore cannot convert {source}: {reason}", source=one_line(source), reason=reason)
-        ) from error
+        text = tr("MindSpore cannot convert {source}: {reason}", source=one_line(source), reason=reason)
+        raise CheckpointError(text) from error
     return made

@@ -97,9 +97,8 @@ def read(folder: str) -> dict[str, Label]:
     Raises CheckpointError where the folder is there and may not be read: it would look like one without any.
     """
     if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
-        raise CheckpointError(
-            tr("{folder} cannot be read; give this user the permission (chmod u+rx)", folder=one_line(folder))
-        )
+        text = tr("{folder} cannot be read; give this user the permission (chmod u+rx)", folder=one_line(folder))
+        raise CheckpointError(text)
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:

@@ -26,16 +26,16 @@ def read(path: str) -> dict[str, Parameter]:
         raise CheckpointError(folder if os.path.isdir(path) else missing)
     label = labels.read(os.path.dirname(path) or ".").get(path)
     if label and not labels.is_whole(path, label):
-        raise CheckpointError(
-            tr("{path} is not what was saved: it is damaged or cut off; take an earlier one", path=shown)
-        )
+        text = tr("{path} is not what was saved: it is damaged or cut off; take an earlier one", path=shown)
+        raise CheckpointError(text)
     try:
         return ms.load_checkpoint(path)
     except (ValueError, TypeError, RuntimeError, OSError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(
-            tr("{path} cannot be read, it is damaged, cut off, or no checkpoint: {reason}", path=shown, reason=reason)
-        ) from error
+        text = tr(
+            "{path} cannot be read, it is damaged, cut off, or no checkpoint: {reason}", path=shown, reason=reason
+        )
+        raise CheckpointError(text) from error
 
 
 def load(path: str, *cells: nn.Cell, source: str | None = None) -> None:

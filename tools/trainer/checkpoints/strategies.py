@@ -77,9 +77,8 @@ def write_for(ranks: int, path: str, new: str) -> None:
         for layout in document["parallel_layout_item"].values():
             layout["dev_matrix"] = [ranks]
     except OSError as error:
-        raise CheckpointError(
-            tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
-        ) from error
+        message = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        raise CheckpointError(message) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(_damaged(one_line(path))) from error
     labels.write_json(new, document)
@@ -98,9 +97,8 @@ def read(path: str) -> dict[str, Layout]:
 
     shown = tr("strategy file {path}", path=one_line(path))
     if not os.path.isfile(path):
-        raise CheckpointError(
-            tr("{path}: no such file; name one that the training, or tools/strategy.py, wrote", path=shown)
-        )
+        text = tr("{path}: no such file; name one that the training, or tools/strategy.py, wrote", path=shown)
+        raise CheckpointError(text)
     try:
         found = {name: _layout(layout) for name, layout in ms.build_searched_strategy(path).items()}
     except OSError as error:

@@ -67,9 +67,10 @@ def _count_file(folder: str, name: str) -> int:
     path = os.path.join(folder, name)
     shown = one_line(path)
     if not os.path.isfile(path):
-        raise NoData(
-            tr("{folder} has no file {name}; {instead}", folder=one_line(folder), name=name, instead=_instead(folder))
+        message = tr(
+            "{folder} has no file {name}; {instead}", folder=one_line(folder), name=name, instead=_instead(folder)
         )
+        raise NoData(message)
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
         text = tr(

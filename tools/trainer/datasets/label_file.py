@@ -32,9 +32,8 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     except FileNotFoundError as error:
         raise DataError(tr("{path}: no such file; {wanted}", path=shown, wanted=wanted)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            tr("{path} cannot be read as UTF-8 text: {error}", path=shown, error=one_line(error))
-        ) from error
+        message = tr("{path} cannot be read as UTF-8 text: {error}", path=shown, error=one_line(error))
+        raise DataError(message) from error
     entries = []
     for number, line in enumerate(lines, 1):
         name, tab, label = line.partition("\t")

@@ -106,14 +106,12 @@ def _missing(folder: str, usage: str | None, kind: str, error: type[DataError] =
     packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
     packed = [name for name in packed if usage is None or name.startswith(PREFIXES[usage])]
     if packed:
-        return DataError(
-            tr(
-                "{folder} has no file {wanted}, but {packed}: unpack it with gunzip",
-                folder=one_line(folder),
-                wanted=wanted,
-                packed=one_line(packed[0]),
-            )
+        text = tr(
+            "{folder} has no file {wanted}, but {packed}: unpack it with gunzip",
+            folder=one_line(folder),
+            wanted=wanted,
+            packed=one_line(packed[0]),
         )
-    return error(
-        tr("{folder} has no file {wanted}; MNIST's files go there, unpacked", folder=one_line(folder), wanted=wanted)
-    )
+        return DataError(text)
+    text = tr("{folder} has no file {wanted}; MNIST's files go there, unpacked", folder=one_line(folder), wanted=wanted)
+    return error(text)

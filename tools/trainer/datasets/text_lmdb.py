@@ -71,9 +71,8 @@ def _environment(path: str) -> Any:
     try:
         return lmdb.open(path, readonly=True, lock=False, readahead=False, meminit=False)
     except lmdb.Error as error:
-        raise DataError(
-            tr("{path} cannot be read as LMDB: {error}", path=one_line(path), error=one_line(error))
-        ) from error
+        text = tr("{path} cannot be read as LMDB: {error}", path=one_line(path), error=one_line(error))
+        raise DataError(text) from error
 
 
 def _size(path: str) -> int:
@@ -82,9 +81,10 @@ def _size(path: str) -> int:
         text = (reader.get(b"num-samples") or b"").decode("latin-1")
     size = whole_number(text)
     if size is None:
-        raise DataError(
-            tr("{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text))
+        message = tr(
+            "{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text)
         )
+        raise DataError(message)
     return size
 
 
@@ -100,9 +100,8 @@ def _label(reader: Any, path: str, number: int) -> str:
     try:
         return str(content, "utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(
-            tr("{place}: label-{number:09d} is not UTF-8 text", place=_place(path, number), number=number)
-        ) from error
+        message = tr("{place}: label-{number:09d} is not UTF-8 text", place=_place(path, number), number=number)
+        raise DataError(message) from error
 
 
 class Lines(text_lines.Lines):
