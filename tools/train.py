@@ -61,7 +61,7 @@ def train(config: dict) -> None:
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
     job.import_mindspore()
-    from tools.trainer import agreement, build, measuring, progress, resume, saving_on_request  # they import MindSpore
+    from tools.trainer import agreement, build, measuring, progress, resume  # they import MindSpore
 
     rank, ranks = job.start(config, device)
     part = modes.data_part(config, rank, ranks)
@@ -93,7 +93,7 @@ def train(config: dict) -> None:
         callbacks.append(measuring.Evaluate(held_out, config.get("early_stop")))
     saves = earlier.saving(run.model.train_network)
     gather = agreement.Gather() if ranks > 1 else None
-    on_request = saving_on_request.SaveOnRequest(end_requests.of_this_rank(), saves, gather)
+    on_request = resume.SaveOnRequest(end_requests.of_this_rank(), saves, gather)
     callbacks += [saves, on_request]
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)

@@ -13,7 +13,7 @@ from suite.cases import for_each
 from hccl_tools.common import project, typed
 from tools.command import table
 from tools.front import commands
-from tools.front.tab import answer, offer, offers, options, script, values
+from tools.front.tab import answer, offer, offers, script, values
 
 
 @pytest.fixture(autouse=True)
@@ -232,7 +232,7 @@ _UNKNOWN |= {"PORT", "WORDS", "[MODULES]"}
 
 def test_what_is_known_of_each_value():
     """A new word in --help: say in values.py what it is, or here that nobody knows."""
-    rows = [line.split("\t")[2] for line in Path(options.PATH).read_text("utf-8").splitlines()]
+    rows = [line.split("\t")[2] for line in Path(offers.PATH).read_text("utf-8").splitlines()]
     tables = [
         *rows,
         *(option.takes for option in table.of([key.partition(" ")[0] for key in table.NAMED], ()).values()),

@@ -10,7 +10,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import distributions, host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
-from tools.preflight.facts import environment, files, network, npus, software, system, table
+from tools.preflight.facts import environment, files, network, npus, software, system
 from tools.preflight.question import Place, Question
 
 
@@ -101,14 +101,14 @@ def test_one_host_needs_no_network_and_the_quick_facts_ask_no_program(smi, tmp_p
 
 def test_a_table_is_compared_with_the_addresses_and_devices_of_the_host(smi, tmp_path):
     place = Place(names=["127.0.0.1"], devices={"0": "192.168.100.1", "1": "10.9.9.9", "16": "1.1.1.1"})
-    found = table.collect(asked(tmp_path, place=place))
+    found = npus.collect_table(asked(tmp_path, place=place))
     assert found == {
         "table_server": True,
         "table_devices": ["16"],
         "table_addresses": ["1: 192.168.100.2 != 10.9.9.9"],
     }
-    assert table.collect(asked(tmp_path, place=Place(names=["10.99.99.99"], devices={})))["table_server"] is False
-    assert table.collect(asked(tmp_path)) == {}
+    assert npus.collect_table(asked(tmp_path, place=Place(names=["10.99.99.99"], devices={})))["table_server"] is False
+    assert npus.collect_table(asked(tmp_path)) == {}
 
 
 # ---- files and variables -------------------------------------------------------------------------------------------

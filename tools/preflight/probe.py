@@ -18,7 +18,7 @@ import functools
 from hccl_tools.hosts import answering
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
-from tools.preflight.facts import environment, files, gpus, network, npus, software, system, table
+from tools.preflight.facts import environment, files, network, npus, software, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]
     "environment": (environment.collect, QUICK),
     "network": (network.collect, QUICK),
     "npus": (npus.collect, SLOW),
-    "gpus": (gpus.collect, SLOW),
-    "table": (table.collect, SLOW),
+    "gpus": (npus.collect_gpus, SLOW),
+    "table": (npus.collect_table, SLOW),
 }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import project, typed
+from hccl_tools.common.record import Row
 from tools.front import commands, pages
-from tools.front.tab import launch_line, offer, options, values
+from tools.front.tab import launch_line, offer, values
 from tools.front.tab.offer import Offer
 from tools.front.tab.script import SHELLS
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tools.front.tab.offer import Offer
-    from tools.front.tab.options import Known
 
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.tsv")
 _HELP = ("-h", "--help", "help")
 _COMPLETION = "--completion"
 
@@ -61,7 +62,7 @@ def _front_options(begun: str) -> tuple[str, ...]:
 
 
 def _of_command(file: str, words: Sequence[str], begun: str) -> Offer:
-    known = options.of(file) or options.of(_script_of(file))
+    known = known_of(file) or known_of(_script_of(file))
     if known:
         return of_tool(known, words, begun)
     return (
@@ -97,3 +98,22 @@ def of_tool(known: Sequence[Known], words: Sequence[str], begun: str) -> Offer:
         return values.of(arguments[given], begun)
     # the last one may be repeated; a choice may not
     return values.of(arguments[-1], begun) if arguments and not values.choices(arguments[-1]) else offer.Offer()
+
+
+# ---- The options of the commands that launch nothing, from a table, because their --help takes up to a second.
+#
+# python -m tools.pages.tab_options >tools/front/tab/options.tsv
+
+
+class Known(Row):
+    """An option or an argument: a line of the table."""
+
+    names: Sequence[str]  # such as --config and -c; none: an argument
+    takes: str  # as --help has it, such as FILE; empty: a flag
+
+
+def known_of(file: str) -> list[Known]:
+    """What the command takes whose file in the project is `file`; arguments are in their order."""
+    with open(PATH, encoding="utf-8") as table:
+        rows = [line.rstrip("\n").split("\t") for line in table]
+    return [Known(names.split(), takes) for name, names, takes in rows if name == file]
