@@ -12,7 +12,7 @@ from tools.pages import example_states
 from tools.progress import lines
 from tools.progress.counting import Counting
 from tools.progress.series import Series
-from tools.run_page import document, hosts, named, reading, surroundings
+from tools.run_page import document, hosts, named, reading, sections, surroundings
 from tools.run_page.markup import Writer, table
 from tools.run_page.reading import Attempt, Rank, RunData
 
@@ -158,7 +158,7 @@ def around(tmp_path):
 def test_variables_that_follow_a_rule_are_only_named(around):
     found = around(16, lambda rank, host: {"DEVICE_ID": rank % 4, "LOCAL": rank % 8, "IP": f"10.0.0.{host}", "A": "b"})
     assert (found.own, found.of_hosts, found.different) == (["DEVICE_ID", "LOCAL"], ["IP"], [])
-    text = surroundings.environment_html(found, Writer(Masker({})))
+    text = sections.environment(found, Writer(Masker({})))
     assert "Each rank has its own: DEVICE_ID, LOCAL" in text and "Each host has its own: IP" in text
 
 

@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
-from tools.diagnosis import asked, hang
+from tools.diagnosis import hang, run
 from tools.diagnosis.run import logs_of
 from tools.launch import record
 from tools.launch.resume import runs
@@ -156,7 +156,7 @@ def _cause(outcome: dict[str, Any]) -> str | None:
         return f"{exception['type']}: {exception.get('message')}"
     if outcome.get("lost_host"):
         return tr("the host {host} was lost", host=outcome["lost_host"])
-    if by_request := asked.sentence(outcome):
+    if by_request := run.of_request(outcome):
         return by_request
     if outcome.get("stopped_by"):
         return tr("stopped by {what}", what=outcome["stopped_by"])

@@ -9,7 +9,7 @@ from datetime import timedelta
 from hccl_tools.common import any_json, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, listed, one_line, short_path
-from tools.diagnosis import asked, hang, words
+from tools.diagnosis import hang, run, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
 from tools.run_page import attempts, charts, markup, named, sections
@@ -196,7 +196,7 @@ def _steps(data: RunData, failure: Explained | None) -> list[str]:
 def _after_stop(data: RunData) -> list[str]:
     """What to do after a hang, a limit, or a request."""
     what = data.attempts[-1].stopped_by
-    if asked.all_saved({"asked": data.attempts[-1].asked}):
+    if run.all_saved({"asked": data.attempts[-1].asked}):
         return [tr("the same command with --resume={run} continues from there", run=one_line(short_path(data.folder)))]
     if what == "hang":
         few = hang.apart(data.launch, data.folder)

@@ -13,7 +13,6 @@ from tools.run_page import (
     attempts,
     charts,
     comparison,
-    environment,
     evidence,
     explained,
     hosts,
@@ -64,7 +63,7 @@ def of_runs(runs: list[RunData]) -> str:
                 rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
-                environment.html_of(around[0], writer),
+                sections.environment(around[0], writer),
                 sections.command(around[0], writer),
                 sections.notes(data, writer),
             ]

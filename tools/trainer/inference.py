@@ -9,7 +9,7 @@ from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.trainer import checkpoints, datasets
-from tools.trainer.checkpoints import choosing, converting, loading, strategies
+from tools.trainer.checkpoints import choosing, converting, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def check_held_out(path: str, filled: dict) -> None:
 def load_whole(path: str, network: nn.Cell) -> None:
     """Loads the undivided `network` from a file, or from the checkpoints of a job on any number of ranks."""
     with converting.whole(path) as file:
-        loading.load(file, network, source=path)
+        saving.load(file, network, source=path)
 
 
 def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ranks: int, images: ms.Tensor) -> None:
@@ -77,7 +77,7 @@ def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ra
         wanted = {name: [*layout, [], 0, 0, None] for name, layout in layouts.items()}
         _load_cut(source, files, network, wanted)
     elif labels[0].whole:  # MindSpore cuts the weights when it compiles the network
-        loading.load(files[0][0], network)
+        saving.load(files[0][0], network)
     else:
         _load_cut(source, files, network, model.infer_predict_layout(images))
 
@@ -91,14 +91,14 @@ def _load_cut(source: str, files: dict[int, tuple[str, Label]], network: nn.Cell
 
     strategy = strategies.beside(source)
     strategies.check_ranks(strategy, len(files))
-    first = loading.read(files[0][0])
+    first = saving.read(files[0][0])
     shapes = {name: tuple(parameter.shape) for name, parameter in first.items()}
     wholes = strategies.whole_shapes(strategy, shapes, source)
     own = {name: strategies.parts(layout[0], layout[1]) for name, layout in wanted.items()}
     for parameter in network.get_parameters():
         parts = own.get(parameter.name, (1,) * len(parameter.shape))
         whole = tuple(size * number for size, number in zip(parameter.shape, parts))
-        loading.check_fit(source, wholes, {parameter.name: whole})
+        saving.check_fit(source, wholes, {parameter.name: whole})
     try:
         ms.load_distributed_checkpoint(network, [path for path, _ in files.values()], wanted, strategy)
     except (ValueError, TypeError, RuntimeError) as error:

@@ -12,7 +12,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer import agreement, checkpoints
-from tools.trainer.checkpoints import choosing, labels, loading, saving, strategies
+from tools.trainer.checkpoints import choosing, labels, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -150,13 +150,13 @@ class Continuation:
         pretrained = self.config["train"].get("pretrained")
         if self.found:
             self._check_whole(*self.found)
-            loading.load(self.found[0], network, state)
+            saving.load(self.found[0], network, state)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
             datasets.config.set_fast_recovery(False)
             data.set_init_step(self.steps_done)
         elif pretrained:
-            loading.load(pretrained, network)
+            saving.load(pretrained, network)
 
     def _check_whole(self, path: str, label: labels.Label) -> None:
         """Refuses slices where MindSpore itself will cut the network: it does so later, from whole weights."""

@@ -12,7 +12,7 @@ from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
 from tools.config import modes
-from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, rank_folder, strategies
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, rank_folder, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy
     before = strategies.ranks(src_strategy) if src_strategy else 1
     after = strategies.ranks(dst_strategy) if dst_strategy else 1
     folder = _linked(source, before, work)
-    first = loading.read(_first_file(folder))
+    first = saving.read(_first_file(folder))
     shapes = {name: tuple(parameter.shape) for name, parameter in first.items()}
     strategies.check(shapes, source, src_strategy, dst_strategy)
     if before % after and after % before:
@@ -162,7 +162,7 @@ def _join_stages(files: Files, ranks: int, work: str) -> str:
     joined = {}
     with how_far.doing(tr("reading the checkpoints of {stages}", stages=count(len(files), "stage")), len(files)):
         for path, _ in files.values():
-            joined.update(loading.read(path))
+            joined.update(saving.read(path))
             how_far.more()
     path = os.path.join(work, "joined.ckpt")
     ms.save_checkpoint([{"name": name, "data": parameter} for name, parameter in joined.items()], path)
