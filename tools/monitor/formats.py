@@ -1,4 +1,4 @@
-"""Metrics as text: Prometheus' text format, and a line of JSON."""
+"""Metrics as text: Prometheus' text format, and a line of JSON; the file that has them."""
 
 from __future__ import annotations
 

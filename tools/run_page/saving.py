@@ -1,4 +1,4 @@
-"""Keeps a page as a file, and replaces no file that another program has written."""
+"""The file of a page: its head, style and scripts; it replaces no file that another program has written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small parts of the page of one run: its state, what speaks against it, the command that repeats it, notes."""
+"""Small parts of the page of one run: its state, what speaks against it, the command, the environment, notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file of weights that two ranks write: seen while both have it open, or in what MindSpore says about it."""
+"""A file of weights that two ranks write: both have it open, or MindSpore says so; and the size that ranks print."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes checkpoints; removes old ones."""
+"""Writes checkpoints, removes old ones, and reads them."""
 
 from __future__ import annotations
 
