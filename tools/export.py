@@ -44,13 +44,12 @@ def main(argv: "list[str] | None" = None) -> int:
     parser.former_arguments("output")
     options = parser.parse_args(argv)
     if not options.output.endswith(SUFFIX):
-        parser.error(
-            tr(
-                "--output {out}: its name must end with {suffix}, by which MindSpore knows it",
-                out=one_line(options.output),
-                suffix=SUFFIX,
-            )
+        text = tr(
+            "--output {out}: its name must end with {suffix}, by which MindSpore knows it",
+            out=one_line(options.output),
+            suffix=SUFFIX,
         )
+        parser.error(text)
     return command.run("export.py", lambda: export(options))
 
 

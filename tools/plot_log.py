@@ -35,7 +35,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.progress import lines
-from tools.run_page import numbers, outliers, picture, reading, table
+from tools.run_page import outliers, picture, reading, table
 
 PROGRAM = "plot_log.py"
 say = functools.partial(boundary.say, PROGRAM)
@@ -66,12 +66,12 @@ def show(folder: str, output: "str | None", as_json: bool) -> int:
     data = reading.read(folder, lines.load())
     for note in data.notes:
         say(note)
-    if not any(data.curves.get(field) for field in numbers.FIELDS.values()):
+    if not any(data.curves.get(field) for field in table.FIELDS.values()):
         say(tr("{folder}: no log has a line such as `epoch: 1 step: 10, loss is 2.3`", folder=one_line(folder)))
         return 1
-    found = [one for one in outliers.find(data.curves) if one.field in numbers.FIELDS.values()]
+    found = [one for one in outliers.find(data.curves) if one.field in table.FIELDS.values()]
     if as_json:
-        print(json_form.text(numbers.document(data, found, folder)))
+        print(json_form.text(table.document(data, found, folder)))
         return draw(data, found, output, True) if output else 0
     for line in table.lines(data, found):
         print(line)

@@ -75,23 +75,21 @@ def check_cut(options: argparse.Namespace, config: configs.Config, ranks: int) -
         raise configs.ConfigError(*config.lines(problems))
     cut = filled["parallel"]["mode"] in modes.BY_MINDSPORE or filled["model"]["name"] == modes.TENSOR_PARALLEL
     if not cut or filled["parallel"]["pipeline_stages"] > 1:
-        raise configs.ConfigError(
-            tr(
-                "{config}: {network} in mode {mode} is not cut into slices over the ranks; start "
-                "predict.py without a launch script",
-                config=one_line(options.config),
-                network=filled["model"]["name"],
-                mode=filled["parallel"]["mode"],
-            )
+        text = tr(
+            "{config}: {network} in mode {mode} is not cut into slices over the ranks; start "
+            "predict.py without a launch script",
+            config=one_line(options.config),
+            network=filled["model"]["name"],
+            mode=filled["parallel"]["mode"],
         )
+        raise configs.ConfigError(text)
     if not os.path.isdir(options.ckpt):
-        raise checkpoints.CheckpointError(
-            tr(
-                "--ckpt {ckpt} is a file, and every rank needs its slices; name the folder of the "
-                "job's checkpoints (rank_0, rank_1 ...)",
-                ckpt=one_line(options.ckpt),
-            )
+        text = tr(
+            "--ckpt {ckpt} is a file, and every rank needs its slices; name the folder of the "
+            "job's checkpoints (rank_0, rank_1 ...)",
+            ckpt=one_line(options.ckpt),
         )
+        raise checkpoints.CheckpointError(text)
 
 
 def predict(config: dict, source: str, out: str) -> None:
@@ -135,10 +133,8 @@ def write(outputs: "list[np.ndarray]", out: str) -> None:
         if os.path.exists(draft):
             os.unlink(draft)
         raise checkpoints.CheckpointError(inference.unwritable(out, error)) from error
-    print(
-        tr("{predictions} in {out}", predictions=count(sum(map(len, outputs)), "prediction"), out=one_line(out)),
-        flush=True,
-    )
+    text = tr("{predictions} in {out}", predictions=count(sum(map(len, outputs)), "prediction"), out=one_line(out))
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

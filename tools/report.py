@@ -32,7 +32,7 @@ from hccl_tools.common import json_form
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
-from tools.run_page import writing
+from tools.run_page import document
 
 NEWEST = os.path.join("logs", "latest")
 
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     runs = options.runs or [NEWEST]
     gc.disable()  # millions of numbers, none of which is in a circle
     try:
-        path = writing.write(runs, options.output)
+        path = document.write(runs, options.output)
     finally:
         gc.enable()
     print(json_form.text({"file": os.path.abspath(path), "runs": runs}) if options.json else one_line(path))

@@ -34,7 +34,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.words import count, one_line, size_of
-from tools.history import listing, removing, table
+from tools.history import listing, table
 
 PROGRAM = "runs.py"
 say = functools.partial(boundary.say, PROGRAM)
@@ -87,15 +87,15 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
 
 def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
     """Removes the old ones of `runs`."""
-    old = removing.choose(runs, options.keep, options.log_dir)
+    old = listing.removable(runs, options.keep, options.log_dir)
     sizes = sizes_of(old)
     if not options.json:
         for run, size in zip(old, sizes):
-            note = tr(", with checkpoints") if removing.has_checkpoints(run) else ""
+            note = tr(", with checkpoints") if listing.has_checkpoints(run) else ""
             print(f"{one_line(run.folder)}  {size_of(size)}{note}")
     code = remove(old, sum(sizes), options.yes)
     if options.json:
-        print(json_form.text([removing.document(run, size) for run, size in zip(old, sizes)]))
+        print(json_form.text([listing.of_removal(run, size) for run, size in zip(old, sizes)]))
     return code
 
 
@@ -126,7 +126,7 @@ def sizes_of(runs: "list[listing.Run]") -> "list[int]":
     sizes = []
     with how_far.doing(tr("measuring {runs}", runs=count(len(runs), "run")), len(runs)):
         for run in runs:
-            sizes.append(removing.size(run.folder))
+            sizes.append(listing.size_of(run.folder))
             how_far.more()
     return sizes
 
@@ -136,7 +136,7 @@ def removed(runs: "list[listing.Run]") -> "list[str]":
     troubles = []
     with how_far.doing(tr("removing {runs}", runs=count(len(runs), "run")), len(runs)):
         for run in runs:
-            troubles.append(removing.remove(run))
+            troubles.append(listing.remove(run))
             how_far.more()
     return [trouble for trouble in troubles if trouble is not None]
 

@@ -47,12 +47,11 @@ def main(argv: "list[str] | None" = None) -> int:
     parser.former_arguments("config", "output")
     options = parser.parse_args(argv)
     if not options.output.endswith((".json", ".ckpt")):
-        parser.error(
-            tr(
-                "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
-                out=one_line(options.output),
-            )
+        text = tr(
+            "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
+            out=one_line(options.output),
         )
+        parser.error(text)
     return command.run("strategy.py", lambda: write(options))
 
 
@@ -66,19 +65,17 @@ def checked_config(options: argparse.Namespace) -> dict:
     if problems:
         raise configs.ConfigError(*config.lines(problems))
     if not known and filled["parallel"]["mode"] not in modes.BY_MINDSPORE:
-        raise configs.ConfigError(
-            tr(
-                "{config}: {network} in mode {mode} has no strategy: no parameter of it is cut "
-                "into slices; leave out --dst_strategy",
-                config=one_line(options.config),
-                network=filled["model"]["name"],
-                mode=filled["parallel"]["mode"],
-            )
+        text = tr(
+            "{config}: {network} in mode {mode} has no strategy: no parameter of it is cut "
+            "into slices; leave out --dst_strategy",
+            config=one_line(options.config),
+            network=filled["model"]["name"],
+            mode=filled["parallel"]["mode"],
         )
+        raise configs.ConfigError(text)
     if known and not options.output.endswith(".json"):
-        raise configs.ConfigError(
-            tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))
-        )
+        message = tr("--output {out}: this network's strategy is written as .json only", out=one_line(options.output))
+        raise configs.ConfigError(message)
     inference.check_folder(options.output)
     return filled
 
@@ -126,13 +123,11 @@ def compile_for(ranks: int, config: dict, device: "int | None", out: str) -> Non
         run.model.train_network.compile(*batch)
     except (RuntimeError, ValueError, TypeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(
-            tr("MindSpore cannot compile this for {ranks} ranks: {reason}", ranks=ranks, reason=reason)
-        ) from error
+        text = tr("MindSpore cannot compile this for {ranks} ranks: {reason}", ranks=ranks, reason=reason)
+        raise CheckpointError(text) from error
     if not os.path.isfile(out):
-        raise CheckpointError(
-            tr("MindSpore compiled the network and wrote no {out}; nothing of it is cut", out=one_line(out))
-        )
+        text = tr("MindSpore compiled the network and wrote no {out}; nothing of it is cut", out=one_line(out))
+        raise CheckpointError(text)
 
 
 if __name__ == "__main__":

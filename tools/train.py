@@ -61,7 +61,7 @@ def train(config: dict) -> None:
     if os.environ.get("MS_ROLE") == "MS_SCHED":  # msrun starts the trainer once more, as its scheduler
         sys.exit(mindspore_scheduler.main())
     job.import_mindspore()
-    from tools.trainer import agreement, build, measuring, progress, resume, saving_on_request  # they import MindSpore
+    from tools.trainer import agreement, build, measuring, progress, resume  # they import MindSpore
 
     rank, ranks = job.start(config, device)
     part = modes.data_part(config, rank, ranks)
@@ -72,16 +72,14 @@ def train(config: dict) -> None:
     earlier.load(run.network, run.state, data)
     if config["parallel"]["parameter_broadcast"] and ranks > 1:
         agreement.broadcast(run.network, config)
-    print(
-        tr(
-            "rank {rank} of {ranks}: {steps} steps an epoch, {epochs}",
-            rank=rank,
-            ranks=ranks,
-            steps=steps,
-            epochs=count(epochs, "epoch"),
-        ),
-        flush=True,
+    text = tr(
+        "rank {rank} of {ranks}: {steps} steps an epoch, {epochs}",
+        rank=rank,
+        ranks=ranks,
+        steps=steps,
+        epochs=count(epochs, "epoch"),
     )
+    print(text, flush=True)
     note = before_collective.note(config, ranks)
     if note and rank == 0:
         print(note, flush=True)
@@ -95,15 +93,15 @@ def train(config: dict) -> None:
         callbacks.append(measuring.Evaluate(held_out, config.get("early_stop")))
     saves = earlier.saving(run.model.train_network)
     gather = agreement.Gather() if ranks > 1 else None
-    on_request = saving_on_request.SaveOnRequest(end_requests.of_this_rank(), saves, gather)
+    on_request = resume.SaveOnRequest(end_requests.of_this_rank(), saves, gather)
     callbacks += [saves, on_request]
     if earlier.epochs < epochs:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
-        print(
-            tr("all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs),
-            flush=True,
+        message = tr(
+            "all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs
         )
+        print(message, flush=True)
     if held_out and not on_request.ended:
         held_out.report()
     job.finish(config)

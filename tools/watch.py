@@ -81,12 +81,11 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
     if options.every is not None:
         every = seconds(options.every, 1)
         if every is None:
-            parser.error(
-                tr(
-                    "--every {value}: expected a time of at least 1 s, such as 30, 90s or 1h30m",
-                    value=one_line(options.every),
-                )
+            text = tr(
+                "--every {value}: expected a time of at least 1 s, such as 30, 90s or 1h30m",
+                value=one_line(options.every),
             )
+            parser.error(text)
         options.every = every
     return options
 

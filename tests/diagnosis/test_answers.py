@@ -13,7 +13,7 @@ from logs.known import ENTRIES
 
 from hccl_tools.check import schema_check
 from hccl_tools.common import language, project, typed
-from tools.diagnosis import answer, answer_of_logs, folding, job_logs, main, words
+from tools.diagnosis import answer, job_logs, main, words
 from tools.logs import loud
 
 SCHEMA = schema_check.load_schema("diagnosis")
@@ -53,7 +53,7 @@ def logs(tmp_path, monkeypatch):
 
 def said(path):
     """The lines; they keep the rules of all answers."""
-    lines = words.lines_of(answer_of_logs.of_logs(job_logs.of_paths([str(path)], ENTRIES)))
+    lines = words.lines_of(answer.of_logs(job_logs.of_paths([str(path)], ENTRIES)))
     kept(lines)
     return lines
 
@@ -124,7 +124,7 @@ def test_real_failures(case, tongue, monkeypatch):
 def test_a_remedy_is_cut_between_clauses_and_never_within_a_command(monkeypatch):
     for entry in ENTRIES:
         for text in (*(entry.zh or ()), entry.cause, entry.remedy):
-            lines = folding.folded(f"    {text}", 170)
+            lines = words.folded(f"    {text}", 170)
             assert len(lines) <= 2 and max(map(len, lines)) <= 170
             assert all(line.count('"') % 2 == 0 for line in lines) or text.count('"') % 2, lines
 
@@ -229,7 +229,7 @@ def test_a_folder_with_an_odd_name_comes_quoted_in_commands(tmp_path, monkeypatc
     folder = tmp_path / "a b;$(id)"
     folder.mkdir()
     (folder / "rank_0.log").write_text("it failed\n")
-    last = words.lines_of(answer_of_logs.of_logs(job_logs.of_paths([str(folder)], ENTRIES)))[-1]
+    last = words.lines_of(answer.of_logs(job_logs.of_paths([str(folder)], ENTRIES)))[-1]
     assert shlex.split(last)[-2:] == ["bundle.tar.gz", folder.name]
 
 

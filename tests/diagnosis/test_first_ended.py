@@ -3,7 +3,7 @@
 import pytest
 from logs.known import ENTRIES
 
-from tools.diagnosis import answer_of_logs, folding, job_logs, words
+from tools.diagnosis import answer, job_logs, words
 from tools.logs import known_failures
 
 KEY = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\nKeyError: 4\n'
@@ -144,13 +144,13 @@ def test_workers_that_were_stopped_are_no_error_of_their_own(told):
 def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
     entry = known_failures.KnownFailure(code="c", cause="x", remedy="y", words=[["was low on"]])
     text = f"{'x' * 90} pod/job-worker-1    The node was low on memory{' and' * 90}"
-    assert folding.window(text, entry, 80).startswith("...pod/job-worker-1    The node was low on")
+    assert words.window(text, entry, 80).startswith("...pod/job-worker-1    The node was low on")
 
 
 def test_gpus_have_no_commands_of_ascend(told):
     late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
     told(main="[rank0]: step 1\n" + late)
-    assert "hccn_tool" not in "\n".join(words.lines_of(answer_of_logs.of_logs(told.found)))
+    assert "hccn_tool" not in "\n".join(words.lines_of(answer.of_logs(told.found)))
 
 
 @pytest.mark.parametrize(

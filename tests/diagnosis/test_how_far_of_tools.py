@@ -17,7 +17,7 @@ from hccl_tools.hosts.running import Call
 from tools import convert_ckpt, plot_log, runs
 from tools.logs import matcher, sources
 from tools.pages import example_run
-from tools.run_page import writing
+from tools.run_page import document
 from tools.trainer.checkpoints import converting
 
 LINE = "epoch: 1 step: {}, loss is 2.3\n"
@@ -86,7 +86,7 @@ def test_plot_log_counts_bytes(recorder, tmp_path, capsys):
 
 
 def test_the_page_of_a_run(recorder, tmp_path):
-    writing.write([example_run.make(str(tmp_path))], None)
+    document.write([example_run.make(str(tmp_path))], None)
     names, (reading, *_) = [what for what, _, _ in recorder.done], recorder.done
     assert names[0].startswith("reading the logs of 8 ranks") and names[-1] == "making the page"
     assert reading[1] == reading[2] > 0

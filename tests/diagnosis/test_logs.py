@@ -13,7 +13,7 @@ from logs.known import ENTRIES
 from suite.cases import for_each
 
 from tools.diagnosis import main
-from tools.logs import events, kinds, known_failures, matcher, plog, scan, sources
+from tools.logs import events, known_failures, matcher, owners, plog, scan, sources
 
 NAMES = {"plog": "plog-1_2.log", "device": "device-1_2.log", "host": "messages", "train": "a.log"}
 LOST = "[ERROR] HCCL(7,python3):2025-01-24-11:31:40.000.000 [a.cc:1]ra hdc message process failed ret(-67)\n"
@@ -65,8 +65,8 @@ def test_what_is_no_time(text):
     ],
 )
 def test_whose_log_it_is(path, kind, host, rank, pid):
-    assert kinds.kind_of(path, b"text") == kind
-    assert kinds.owner_of(path)[1:4] == (host, rank, pid)
+    assert owners.kind_of(path, b"text") == kind
+    assert owners.of_name(path)[1:4] == (host, rank, pid)
 
 
 # --- the two matchers -------------------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ def test_whose_log_it_is(path, kind, host, rank, pid):
 
 @pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
 def test_both_ways_find_the_same_in_the_samples_of_all_entries():
-    for kind in kinds.KINDS:
+    for kind in owners.KINDS:
         lines = [sample for entry in ENTRIES if kind in entry.logs for sample in entry.samples]
         random.Random(7).shuffle(lines)
         text = "\n".join(lines).encode()

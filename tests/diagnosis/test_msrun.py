@@ -13,7 +13,7 @@ import pytest
 from logs.known import ENTRIES
 from needs import needs_packages
 
-from tools.diagnosis import answer_of_logs, job_logs, words
+from tools.diagnosis import answer, job_logs, words
 
 pytestmark = [needs_packages("mindspore"), pytest.mark.thorough, pytest.mark.trains]
 MSRUN = pathlib.Path(__file__).parents[1] / "fixtures" / "forking_msrun.py"
@@ -80,7 +80,7 @@ def said(folder):
     verdict = found.verdict
     ranks = [one.rank for one in verdict.roots] if verdict else []
     codes = [fault.entry.code for fault in found.faults]
-    lines = words.lines_of(answer_of_logs.of_logs(found))
+    lines = words.lines_of(answer.of_logs(found))
     return ranks, verdict.certainty if verdict else None, codes, "\n".join(lines)
 
 

@@ -10,7 +10,7 @@ from logs.known import ENTRIES
 from suite.cases import for_each
 
 from tools.diagnosis import faults, processes, root
-from tools.logs import events, kinds, scan, sources
+from tools.logs import events, owners, scan, sources
 
 # What ranks print that only waited: MindSpore's, torch's and CANN's wrappings of a wait, as a rank's log has them.
 WAITED = (
@@ -211,12 +211,12 @@ def test_sixty_five_thousand_ranks_cost_no_minute():
     ranks = 1 << 16
     findings = []
     for rank in range(ranks):
-        owner = kinds.Owner(f"node{rank // 8}", f"node{rank // 8}", None, 1000 + rank % 8)
+        owner = owners.Owner(f"node{rank // 8}", f"node{rank // 8}", None, 1000 + rank % 8)
         values = {"ranks": str(ranks), "rank": str(rank), "device": str(rank % 8), "group": "g"}
         found = [events.Event("member", 10.0, 1, values, ""), events.Event("waited", 2000.0, 2, {}, "EI0006: x")]
         error = None if rank % 3 else scan.Seen(100.0 + rank, 2, f"[ERROR] RUNTIME: failed of {rank}")
         one = scan.Findings(
-            path=f"{rank}/debug/plog/plog-1_1.log", kind=kinds.PLOG, owner=owner, first=10.0, last=2000.0
+            path=f"{rank}/debug/plog/plog-1_1.log", kind=owners.PLOG, owner=owner, first=10.0, last=2000.0
         )
         findings.append(one.replace(events=tuple(found[: 1 if error else 2]), error=error, errors=1))
     began = time.process_time()

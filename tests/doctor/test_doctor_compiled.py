@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from hccl_tools.machine import bytecode
-from tools.doctor import compiled
+from tools.doctor import system
 
 NAMES = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONOPTIMIZE")
 
@@ -100,32 +100,32 @@ def test_a_folder_with_a_hostile_name_is_no_tag(package):
 
 
 def test_the_line_says_why_and_its_command_mends_it(package, monkeypatch):
-    assert compiled.line() == (".pyc", "ok", "nothing is compiled at each start", "")
+    assert system.compiled() == (".pyc", "ok", "nothing is compiled at each start", "")
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    line = compiled.line()
+    line = system.compiled()
     assert line.status == "warning"
     assert line.text == "each rank compiles at each start: net (no .pyc); PYTHONDONTWRITEBYTECODE is set"
     command, _, rest = line.remedy.partition("; ")
     assert rest == "or leave the variable out: unset PYTHONDONTWRITEBYTECODE"
     assert shlex.split(command) == [sys.executable, "-m", "compileall", "-qq", str(package.parent)]
     subprocess.run(["sh", "-c", command], check=True)
-    line = compiled.line()
+    line = system.compiled()
     assert (line.status, line.remedy) == ("ok", "") and "PYTHONDONTWRITEBYTECODE is set: only" in line.text
 
 
 def test_who_may_not_write_them_is_told_what_the_owner_can_do_and_what_he_can(package, monkeypatch):
     monkeypatch.setattr(os, "access", lambda *_: False)
-    line = compiled.line()
+    line = system.compiled()
     assert line.text.endswith(f"net (no .pyc); this user cannot write {package.parent}/__pycache__")
-    assert line.remedy.startswith("its owner: ") and line.remedy.endswith(f"; or you: {compiled.OWN_CACHE}")
+    assert line.remedy.startswith("its owner: ") and line.remedy.endswith(f"; or you: {system.OWN_CACHE}")
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/no/such/folder")
-    assert compiled.line().remedy == f"name a folder that you can write: {compiled.OWN_CACHE}"
+    assert system.compiled().remedy == f"name a folder that you can write: {system.OWN_CACHE}"
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert compiled.line().remedy == "unset PYTHONDONTWRITEBYTECODE"
+    assert system.compiled().remedy == "unset PYTHONDONTWRITEBYTECODE"
 
 
 @pytest.mark.parametrize(
     ("state", "text"), [("none", "no .pyc"), ("stale", ".pyc of other sources"), ("cpython-36", ".pyc of cpython-36")]
 )
 def test_what_a_package_has_instead(state, text):
-    assert compiled.state(state) == text
+    assert system.state_of_compiled(state) == text

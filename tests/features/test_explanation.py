@@ -181,7 +181,7 @@ from tools.features import explanation_child
 from tools.logs import scan
 
 explanation_child.get_ready(plogs=False)
-import tools.run_page.writing
+import tools.run_page.document
 
 assert not scan._machine.cache_info().currsize
 print(*{"logging", "concurrent.futures", "importlib.metadata", "zipfile"} & sys.modules.keys())

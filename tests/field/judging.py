@@ -18,7 +18,7 @@ import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hccl_tools.common.language import in_english
-from tools.diagnosis import answer_of_logs, job_logs, words
+from tools.diagnosis import answer, job_logs, words
 from tools.diagnosis.processes import Process
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _explained(place: str, entries: list[KnownFailure]) -> tuple[Explained, list
     try:
         with in_english():
             found = job_logs.of_paths(["input" if os.path.isdir("input") else os.curdir], entries)
-            return found, words.lines_of(answer_of_logs.of_logs(found))
+            return found, words.lines_of(answer.of_logs(found))
     finally:
         os.chdir(here)
 

@@ -13,7 +13,7 @@ from suite.cases import for_each
 from hccl_tools.common import project, typed
 from tools.command import table
 from tools.front import commands
-from tools.front.tab import answer, offer, offers, options, script, typed_words, values
+from tools.front.tab import answer, offer, offers, script, values
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def here(tmp_path, monkeypatch):
 def asked(line, way="front", shell="bash", replaced=None):
     """(kind that the shell lists itself, what is offered)"""
     if replaced is None:
-        replaced = typed_words.read(line).raw
+        replaced = answer.read(line).raw
     native, *lines = answer.answer(shell, way, line, replaced)
     return native.partition(" ")[2], [each.partition(" ")[2] for each in lines]
 
@@ -198,7 +198,7 @@ def test_only_what_the_shell_replaces_is_sent():
     ],
 )
 def test_words_are_read_as_a_shell_does(line, words, last):
-    typed = typed_words.read(line)
+    typed = answer.read(line)
     assert (typed.words, typed.last) == (words, last)
 
 
@@ -232,7 +232,7 @@ _UNKNOWN |= {"PORT", "WORDS", "[MODULES]"}
 
 def test_what_is_known_of_each_value():
     """A new word in --help: say in values.py what it is, or here that nobody knows."""
-    rows = [line.split("\t")[2] for line in Path(options.PATH).read_text("utf-8").splitlines()]
+    rows = [line.split("\t")[2] for line in Path(offers.PATH).read_text("utf-8").splitlines()]
     tables = [
         *rows,
         *(option.takes for option in table.of([key.partition(" ")[0] for key in table.NAMED], ()).values()),

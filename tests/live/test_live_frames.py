@@ -7,7 +7,7 @@ import os
 import pytest
 from rich.console import Console
 
-from tools.live import chart, loop, panels, screen, sentences, watcher
+from tools.live import loop, panels, screen, sentences, watcher
 from tools.live.curve import MOST, Curve, Point
 from tools.live.job import Reader
 from tools.progress import lines
@@ -221,7 +221,7 @@ def test_a_long_curve_stays_small_and_whole(tmp_path):
 
 
 def test_a_chart_has_its_numbers_at_both_axes():
-    found = chart.chart([Point(float(step), 2.0 - step / 100) for step in range(1, 101)], 40, 8)
+    found = panels.chart_of([Point(float(step), 2.0 - step / 100) for step in range(1, 101)], 40, 8)
     assert len(found) == 8
     assert found[0].startswith(" 1.99 ┤▇") and found[6].startswith("    1 ┤█")
     assert found[3].startswith("1.495 ┤")
@@ -231,20 +231,20 @@ def test_a_chart_has_its_numbers_at_both_axes():
 
 @pytest.mark.parametrize("values", [[1.0, 1.0], [1e308, -1e308], [0.0, 5e-324], [3.0] * 500])
 def test_a_chart_of_odd_numbers(values):
-    found = chart.chart([Point(float(step), value) for step, value in enumerate(values, 1)], 50, 6)
+    found = panels.chart_of([Point(float(step), value) for step, value in enumerate(values, 1)], 50, 6)
     assert len(found) == 6
 
 
 @pytest.mark.parametrize(("number", "width", "height"), [(0, 80, 9), (1, 80, 9), (9, 12, 9), (9, 80, 4)])
 def test_no_chart_where_it_would_say_nothing(number, width, height):
-    assert chart.chart([Point(float(step), 1.0) for step in range(number)], width, height) == []
+    assert panels.chart_of([Point(float(step), 1.0) for step in range(number)], width, height) == []
 
 
 @pytest.mark.parametrize(
     ("value", "drawn"), [(0.0, "    "), (1.0, "██  "), (2.0, "████"), (9.0, "████"), (0.25, "▌   ")]
 )
 def test_a_bar(value, drawn):
-    assert chart.bar(value, 2.0, 4) == drawn
+    assert panels.bar(value, 2.0, 4) == drawn
 
 
 def test_the_two_charts_keep_their_own_colours(watched):

@@ -18,8 +18,7 @@ from tools import watch
 from tools.live import screen, sentences, table, watcher
 from tools.live.estimate import estimate
 from tools.live.job import ENDED, LOST, RUNNING, Reader
-from tools.live.members import Members
-from tools.live.npu_memory import process_memory
+from tools.live.members import Members, process_memory
 from tools.progress import figures
 
 STARTED = 1769860800.0  # 2026-01-31T12:00:00Z

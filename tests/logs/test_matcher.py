@@ -9,7 +9,7 @@ import pytest
 from known import ENTRIES
 from suite.cases import for_each
 
-from tools.logs import direct, kinds, line_heads, literals, matcher, scan, shapes
+from tools.logs import direct, line_heads, literals, matcher, owners, scan, shapes
 from tools.logs.wanted import LONGEST, MOST, Expression
 
 needs_hyperscan = pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
@@ -125,7 +125,7 @@ def line_of(chance, wanted, samples):
     return b"epoch: %d step: %d, loss is %f" % (chance.randrange(9), chance.randrange(99), chance.random())
 
 
-@for_each("kind", kinds.KINDS)
+@for_each("kind", owners.KINDS)
 @for_each("number", range(8))
 def test_all_lines_are_found(number, kind, monkeypatch):
     """With pieces, memories and many lines alike that are small enough to be met here."""
@@ -202,7 +202,7 @@ HARD_WORK = {
 @pytest.mark.parametrize("name", HARD_WORK)
 def test_hostile_logs_take_bounded_time(name):
     """2 MB each; a second each on a slow machine is what the search took that tried all texts."""
-    search = shapes.Shapes(wanted_of(kinds.TRAIN))
+    search = shapes.Shapes(wanted_of(owners.TRAIN))
     begun = time.process_time()
     search.find(HARD_WORK[name])
     assert time.process_time() - begun < 3
@@ -216,12 +216,12 @@ def test_typical_logs_are_read_in_a_moment():
         f"buffer 0x{chance.randrange(1 << 40):x}\n"
         for n in range(40_000)
     ).encode()
-    search = shapes.Shapes(wanted_of(kinds.TRAIN))
+    search = shapes.Shapes(wanted_of(owners.TRAIN))
     begun = time.process_time()
     search.find(lines)
     took = time.process_time() - begun
     begun = time.process_time()
-    naive([want for want in wanted_of(kinds.TRAIN)[:40]], lines[: len(lines) // 40])
+    naive([want for want in wanted_of(owners.TRAIN)[:40]], lines[: len(lines) // 40])
     assert took < (time.process_time() - begun) * 40
 
 
@@ -276,7 +276,7 @@ def line_at(block, place):
 
 
 @needs_hyperscan
-@for_each("number, kind", enumerate(kinds.KINDS))
+@for_each("number, kind", enumerate(owners.KINDS))
 def test_hyperscan_finds_the_same(number, kind):
     chance = random.Random(number)
     wanted = wanted_of(kind)
@@ -296,7 +296,7 @@ def test_the_automaton_has_the_texts_of_an_expression_that_is_large(monkeypatch)
     """With all that may be before a line it has 500 characters; five of these took 7 of 8 seconds."""
     made = []
     monkeypatch.setattr(matcher, "_database", lambda texts, whole: made.extend(want for _, want in whole))
-    matcher.Fast(wanted_of(kinds.TRAIN))
+    matcher.Fast(wanted_of(owners.TRAIN))
     assert len(made) > 500 and max(len(want.source) for want in made) < 400
     without = Expression(line_heads.anchored(r"^\d+"), ())
     matcher.Fast([without])
@@ -316,8 +316,8 @@ def test_a_line_that_is_found_at_each_of_its_bytes_counts_once():
 
 @needs_hyperscan
 def test_hyperscan_finds_the_same_in_text_that_is_not_ascii():
-    wanted = wanted_of(kinds.TRAIN)
+    wanted = wanted_of(owners.TRAIN)
     block = "".join(f"{sample}\n" for entry in ENTRIES for sample in entry.samples if not sample.isascii()).encode()
-    search = fast_of(kinds.TRAIN)
+    search = fast_of(owners.TRAIN)
     search.restart()
     assert naive(wanted, block) - by_line(search.find(block), block) == set()

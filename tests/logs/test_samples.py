@@ -6,7 +6,7 @@ import re
 from known import ENTRIES
 from suite.cases import for_each, none
 
-from tools.logs import kinds, plog, scan
+from tools.logs import owners, plog, scan
 
 NAMES = {"plog": "plog-1_2.log", "device": "device-1_2.log", "host": "messages", "train": "a.log"}
 HEAD = "[ERROR] HCCL(7,python3):2025-01-24-11:31:40.000.000 [a.cc:1]"
@@ -64,4 +64,4 @@ def test_no_rule_takes_the_line_break_before_its_line():
 
 
 def test_kinds_of_logs_are_all_tried():
-    assert set(BEFORE) == set(NAMES) == set(kinds.KINDS)
+    assert set(BEFORE) == set(NAMES) == set(owners.KINDS)

@@ -7,7 +7,7 @@ import pytest
 from known import ENTRIES, of_launches
 from suite.cases import for_each
 
-from tools.logs import kinds, known_failures, line_heads, plog, scan
+from tools.logs import known_failures, line_heads, owners, plog, scan
 
 HEAD = "DISTRIBUTED(26135,7fc4200a06c0,python):2026-01-02-03:04:05.146.623 [mindspore/ccsrc/x.cc:79]"
 
@@ -148,7 +148,7 @@ def test_what_stands_before_a_line_hides_no_failure(wrap):
     hidden = [
         (entry.code, sample)
         for entry in of_launches()
-        if kinds.TRAIN in entry.logs and entry.code not in OF_SSH
+        if owners.TRAIN in entry.logs and entry.code not in OF_SSH
         for sample in entry.samples
         if not entry.takes(line_heads.clean(wrap.format(sample).encode()))
     ]

@@ -11,9 +11,9 @@ import pytest
 from hccl_tools.common.refusal import Refusal
 from tools.launch import monitored
 from tools.monitor import living, main
-from tools.monitor.metrics_file import EVERY, Foreign, MetricsFile
+from tools.monitor.formats import EVERY, Foreign, MetricsFile
+from tools.monitor.main import Voice
 from tools.monitor.monitor import MOST_LINES, Monitor
-from tools.monitor.voice import Voice
 from tools.progress import lines
 from tools.progress.tails import Patterns
 
@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_once_and_what_was_there_stays(tmp_path, monkeypatch
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tools.monitor.metrics_file.os.replace", full)
+    monkeypatch.setattr("tools.monitor.formats.os.replace", full)
     job.steps([25, 25])
     job.steps([25, 25])
     assert job.said == [f"--metrics {job.path}: cannot be written: No space left on device; the job goes on"]
@@ -204,7 +204,7 @@ def test_a_line_that_has_no_room_is_taken_back(tmp_path, monkeypatch):
     file.write([], 0.0)
     old = (tmp_path / "m.jsonl").read_text()
     write = os.write
-    monkeypatch.setattr("tools.monitor.metrics_file.os.write", lambda to, data: write(to, data[:9]))
+    monkeypatch.setattr("tools.monitor.formats.os.write", lambda to, data: write(to, data[:9]))
     with pytest.raises(OSError, match="no room"):
         file.write([], 1.0)
     assert (tmp_path / "m.jsonl").read_text() == old

@@ -10,10 +10,9 @@ from hccl_tools.common.refusal import Refusal
 from tools.launch import listening, monitored
 from tools.monitor import http_server, main
 from tools.monitor import served as served_module
-from tools.monitor.health import STARTS, Health
 from tools.monitor.http_server import MOST_CONNECTIONS, MOST_REQUEST, TEXT, Server
 from tools.monitor.metrics import Family
-from tools.monitor.served import PROMETHEUS, Served
+from tools.monitor.served import PROMETHEUS, STARTS, Health, Served
 
 # ---- whether the job moves -------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from healthy_hosts import answers, facts_of, names
 
 from tools.preflight import compare
-from tools.preflight.trial import advice, judge, report, search, trial
+from tools.preflight.trial import judge, report, search, trial
 from tools.preflight.trial.judge import Figure
 from tools.preflight.trial.search import Outcome
 from tools.preflight.words import Found
@@ -55,7 +55,7 @@ def tried(number=32, fails=12):
     left = [host for host in names(number) if host != f"node{fails}"]
     found = search.Found(faults=[fault], left=left, outcome=Outcome(passed=True, figures=of_ranks), jobs=9)
     slow = judge.slow(of_ranks)
-    advised = advice.of([f"node{fails}", "node5"], {"node7": [3]}, dict.fromkeys(names(number), 8), 1.8e9)
+    advised = trial.advice_of([f"node{fails}", "node5"], {"node7": [3]}, dict.fromkeys(names(number), 8), 1.8e9)
     result = trial.Result(
         ranks=number * 8, seconds=131.6, jobs=9, found=found, figures=of_ranks, slow=slow, advice=advised
     )

@@ -10,19 +10,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import distributions, host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
-from tools.preflight.facts import (
-    bytecode,
-    clock,
-    disk,
-    environment,
-    files,
-    limits,
-    network,
-    npus,
-    software,
-    system,
-    table,
-)
+from tools.preflight.facts import environment, files, network, npus, software, system
 from tools.preflight.question import Place, Question
 
 
@@ -113,14 +101,14 @@ def test_one_host_needs_no_network_and_the_quick_facts_ask_no_program(smi, tmp_p
 
 def test_a_table_is_compared_with_the_addresses_and_devices_of_the_host(smi, tmp_path):
     place = Place(names=["127.0.0.1"], devices={"0": "192.168.100.1", "1": "10.9.9.9", "16": "1.1.1.1"})
-    found = table.collect(asked(tmp_path, place=place))
+    found = npus.collect_table(asked(tmp_path, place=place))
     assert found == {
         "table_server": True,
         "table_devices": ["16"],
         "table_addresses": ["1: 192.168.100.2 != 10.9.9.9"],
     }
-    assert table.collect(asked(tmp_path, place=Place(names=["10.99.99.99"], devices={})))["table_server"] is False
-    assert table.collect(asked(tmp_path)) == {}
+    assert npus.collect_table(asked(tmp_path, place=Place(names=["10.99.99.99"], devices={})))["table_server"] is False
+    assert npus.collect_table(asked(tmp_path)) == {}
 
 
 # ---- files and variables -------------------------------------------------------------------------------------------
@@ -221,12 +209,12 @@ def test_packages_that_every_start_compiles_are_named_with_their_folders(tmp_pat
         (tmp_path / name / "__init__.py").write_text("")
     py_compile.compile(f"{tmp_path}/compiled/__init__.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(bytecode.bytecode, "OF_RANKS", ("compiled",))
+    monkeypatch.setattr(software.bytecode, "OF_RANKS", ("compiled",))
     question = asked(tmp_path, modules=["sources", "no_such_module", "../sources"])
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert bytecode.collect(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
+    assert software.collect_bytecode(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
-    assert bytecode.collect(question) == {"uncompiled": []}  # the next start writes them
+    assert software.collect_bytecode(question) == {"uncompiled": []}  # the next start writes them
 
 
 def test_cann_is_that_of_the_folder_that_the_launch_names(tmp_path):
@@ -238,10 +226,10 @@ def test_cann_is_that_of_the_folder_that_the_launch_names(tmp_path):
 
 
 def test_a_log_folder_that_does_not_exist_is_judged_by_where_it_would_be(tmp_path):
-    found = disk.collect_log_folder(asked(tmp_path, log_dir=f"{tmp_path}/a/b/c"))
+    found = files.collect_log_folder(asked(tmp_path, log_dir=f"{tmp_path}/a/b/c"))
     assert found["logs_writable"] is True and found["folder"] is True
-    assert found["logs_place"] == disk.place(str(tmp_path)) != disk.place("/proc")
-    assert disk.collect_log_folder(asked(f"{tmp_path}/none"))["folder"] is False
+    assert found["logs_place"] == files.place(str(tmp_path)) != files.place("/proc")
+    assert files.collect_log_folder(asked(f"{tmp_path}/none"))["folder"] is False
 
 
 def test_a_port_of_the_job_on_which_something_listens_is_said_on_the_first_host_only(tmp_path):
@@ -261,7 +249,11 @@ def test_a_first_host_without_an_address_is_said_by_the_others(tmp_path):
 
 
 def test_limits_clock_and_machine_are_numbers_that_can_be_compared(tmp_path):
-    found = {**limits.collect(asked(tmp_path)), **clock.collect(asked(tmp_path)), **system.collect(asked(tmp_path))}
+    found = {
+        **system.collect_limits(asked(tmp_path)),
+        **system.collect_clock(asked(tmp_path)),
+        **system.collect(asked(tmp_path)),
+    }
     assert found["memory"] >= found["memory_free"] > 0 and found["cpus"] > 0
     assert len(found["time_zone"]) == 5 and isinstance(found["clock_kept"], bool)
     assert found["open_files"] is None or found["open_files"] > 0

@@ -15,7 +15,7 @@ import pytest
 
 from hccl_tools.machine import sockets
 from tools.preflight import links
-from tools.preflight.links import calls, names, routes, talk
+from tools.preflight.links import calls, names, talk
 from tools.preflight.links.exchange import Exchange
 from tools.preflight.links.pairs import Ports
 
@@ -422,9 +422,9 @@ def test_strangers_are_counted_and_disturb_nobody():
 
 
 def test_a_route_has_an_interface_and_our_address_on_it():
-    assert routes.route("127.0.0.9") == ("lo", "127.0.0.1")
-    assert routes.route("no address") == ("", "")
+    assert names.route("127.0.0.9") == ("lo", "127.0.0.1")
+    assert names.route("no address") == ("", "")
 
 
 def test_the_routes_of_a_host_are_by_interface():
-    assert routes.facts(["127.0.0.9", "127.0.0.9", "127.0.0.8"]) == {"lo": ["127.0.0.1"]}
+    assert names.interfaces(["127.0.0.9", "127.0.0.9", "127.0.0.8"]) == {"lo": ["127.0.0.1"]}

@@ -9,7 +9,7 @@ from simulated import Net, plan
 from suite.cases import for_each
 
 from tools.preflight import links
-from tools.preflight.links import clocks
+from tools.preflight.links import speeds
 from tools.preflight.links.answers import Link
 from tools.preflight.links.pairs import Ports
 
@@ -71,7 +71,7 @@ def test_offsets_are_right_within_their_error_however_the_trips_are_split(hosts,
         there, back = chance.random(), chance.random()
         offset = truth[other] - truth[one] + (there - back) / 2
         found.append(Link(one, other, 1, "ok", True, trip=there + back, offset=offset))
-    ahead = clocks.of(found)
+    ahead = speeds.clocks_of(found)
     assert ahead.keys() == truth.keys()
     middle = next(host for host, clock in ahead.items() if clock.offset == 0)
     for host, clock in ahead.items():

@@ -12,7 +12,7 @@ from healthy_hosts import HEALTHY
 from hccl_tools.common.refusal import Refusal
 from tools.attempts import door
 from tools.preflight import check, probe
-from tools.preflight.pods import asked, entrance, hub, meeting, messages, pod_names, result, spoke
+from tools.preflight.pods import asked, command, entrance, hub, messages, pod_names, result, spoke
 from tools.preflight.pods.place import Place
 from tools.preflight.reach import Way
 
@@ -241,5 +241,5 @@ def test_a_port_that_somebody_has_is_said_with_who_has_it(facts):
             address="127.0.0.1",
         )
         with pytest.raises(Refusal) as refused:
-            meeting.as_hub(there, check.Job(), [], lambda _: None, lambda _: None)
+            command.as_hub(there, check.Job(), [], lambda _: None, lambda _: None)
         assert f"cannot listen at 127.0.0.1 port {there.port}" in refused.value.lines[0]

@@ -9,7 +9,7 @@ from hccl_tools.common.refusal import Refusal
 from tools.attempts.wire import Lost
 from tools.preflight import before_launch, words
 from tools.preflight.difference import BLOCKS, SLOWS, Difference, Group
-from tools.preflight.pods import meeting, pod_names, result
+from tools.preflight.pods import command, pod_names, result
 from tools.preflight.words import Found
 
 
@@ -83,7 +83,7 @@ def test_a_launch_is_refused_or_goes_on_by_what_the_first_pod_has_told(world, mo
 
 def test_the_kubelet_ends_a_check_by_sigterm_also_as_process_1(signals):
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(SystemExit) as ended, meeting.heeding_the_kubelet():
+    with pytest.raises(SystemExit) as ended, command.heeding_the_kubelet():
         os.kill(os.getpid(), signal.SIGTERM)
         signal.pause()
     assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is before

@@ -14,7 +14,7 @@ from hccl_tools.hosts import ask
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import addresses
 from tools.preflight import main
-from tools.preflight.trial import advice, search, trial
+from tools.preflight.trial import search, trial
 from tools.preflight.trial.judge import Figure
 from tools.preflight.trial.search import Outcome
 
@@ -102,7 +102,7 @@ def test_a_trial_adds_to_the_findings_and_its_document_fits_the_schema(check, ho
     fault = search.Fault(hosts=("b",), outcome=outcome, paired="a")
     found = search.Found(faults=[fault], left=["a"], outcome=Outcome(passed=True), jobs=4)
     figures = [Figure(0, "a", 0, "join", 1.5), Figure(0, "a", 0, "pair_0", 0.1, "c")]
-    advised = [advice.Advice("exclude", "for the launch", "--exclude b")]
+    advised = [trial.Advice("exclude", "for the launch", "--exclude b")]
     made = []
 
     def run(setting):

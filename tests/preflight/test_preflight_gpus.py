@@ -3,7 +3,7 @@
 import pytest
 
 from hccl_tools.machine import host
-from tools.preflight.facts import gpus
+from tools.preflight.facts import npus
 from tools.preflight.question import Question
 
 SMI = """#!/bin/bash
@@ -46,7 +46,7 @@ def smi(world, tmp_path, monkeypatch):
 
 
 def test_gpus_that_are_well(smi):
-    found = gpus.collect(asked())
+    found = npus.collect_gpus(asked())
     assert (found.pop("gpus"), found.pop("gpu_driver")) == ("2 x NVIDIA H200", "580.159.04")
     assert not any(found.values()), found
 
@@ -55,47 +55,47 @@ def test_each_fault_of_a_gpu_is_said(smi):
     smi("gpus", "0, GPU-a, NVIDIA H200, 580.1, 0", "1, GPU-b, NVIDIA H200, 580.1, 3")
     smi("holders", "GPU-b, 1003, 536")
     smi("slowed", "0, Not Active, Not Active", "1, Not Active, Active")
-    found = gpus.collect(asked())
+    found = npus.collect_gpus(asked())
     assert found["gpus_held"] == ["1: pid 1003, 536 MiB"]
     assert (found["gpu_memory_errors"], found["gpus_hot"]) == (["1: 3"], ["1"])
-    of_first = gpus.collect(asked(devices=[0]))
+    of_first = npus.collect_gpus(asked(devices=[0]))
     assert not any(of_first[key] for key in ("gpus_held", "gpu_memory_errors", "gpus_hot"))
 
 
 def test_a_driver_that_knows_only_the_old_name_of_slowing(smi):
     smi("slowed")
     smi("slowed_of_old", "0, Active, Not Active", "1, Not Active, Not Active")
-    assert gpus.collect(asked())["gpus_hot"] == ["0"]
+    assert npus.collect_gpus(asked())["gpus_hot"] == ["0"]
     smi("slowed_of_old")
-    assert gpus.collect(asked())["gpus_hot"] == []
+    assert npus.collect_gpus(asked())["gpus_hot"] == []
 
 
 def test_the_processes_of_a_gpu_are_named_up_to_four(smi):
     smi("holders", *(f"GPU-a, {4000 + i}, 8" for i in range(7)))
-    assert gpus.collect(asked())["gpus_held"][0].endswith("pid 4003, 8 MiB; +3")
+    assert npus.collect_gpus(asked())["gpus_held"][0].endswith("pid 4003, 8 MiB; +3")
 
 
 def test_gpus_that_the_ranks_need_and_are_not_there(smi):
-    assert gpus.collect(asked(quick=True)) == {"short_of_gpus": []}
-    assert gpus.collect(asked(quick=True, devices=[1, 2]))["short_of_gpus"] == ["2"]
-    assert gpus.collect(asked(quick=True, slots=8))["short_of_gpus"] == ["2 < 8"]
-    assert gpus.collect(asked(slots=2))["short_of_gpus"] == []
+    assert npus.collect_gpus(asked(quick=True)) == {"short_of_gpus": []}
+    assert npus.collect_gpus(asked(quick=True, devices=[1, 2]))["short_of_gpus"] == ["2"]
+    assert npus.collect_gpus(asked(quick=True, slots=8))["short_of_gpus"] == ["2 < 8"]
+    assert npus.collect_gpus(asked(slots=2))["short_of_gpus"] == []
 
 
 def test_an_nvidia_smi_that_fails_is_said_and_the_rest_is_not_made_up(smi, tmp_path):
     smi("broken")
     smi("gpus", "Failed to initialize NVML: Driver/library version mismatch")
-    found = gpus.collect(asked())
+    found = npus.collect_gpus(asked())
     assert "version mismatch" in found["nvidia_smi"]
     assert set(found) == {"nvidia_smi", "short_of_gpus"}
 
 
 def test_hosts_with_npus_and_hosts_without_gpus_say_nothing(smi, monkeypatch):
     monkeypatch.setattr(host, "nodes", lambda: [0])
-    assert gpus.collect(asked(slots=8)) == {"gpus": None, "short_of_gpus": []}
+    assert npus.collect_gpus(asked(slots=8)) == {"gpus": None, "short_of_gpus": []}
     monkeypatch.setattr(host, "nodes", list)
     monkeypatch.setattr(host, "gpu_nodes", list)
-    assert gpus.collect(asked(slots=8)) == {"gpus": None, "short_of_gpus": []}
+    assert npus.collect_gpus(asked(slots=8)) == {"gpus": None, "short_of_gpus": []}
 
 
 def test_only_devices_of_nvidia_with_a_number_are_gpus(monkeypatch):

@@ -10,7 +10,7 @@ from suite.cases import for_each
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import excluded
 from tools.preflight import document, words
-from tools.preflight.trial import advice, command, jobs, judge, lines, program, report, search, trial
+from tools.preflight.trial import command, jobs, judge, program, report, search, trial
 from tools.preflight.trial import setting as settings
 from tools.preflight.trial.judge import Figure
 from tools.preflight.trial.search import Outcome
@@ -23,8 +23,8 @@ def line(**more):
 
 
 def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
-    assert lines.take(f"[1] {line()}", NUMBER, 2) == lines.Line(1, 0, "join", 1.5)
-    assert lines.take(line(peer=3), NUMBER, 2).peer == 3
+    assert jobs.take(f"[1] {line()}", NUMBER, 2) == jobs.Line(1, 0, "join", 1.5)
+    assert jobs.take(line(peer=3), NUMBER, 2).peer == 3
 
 
 @for_each(
@@ -53,7 +53,7 @@ def test_a_line_of_ours_is_taken_with_the_number_of_its_rank_in_front():
     ],
 )
 def test_any_other_line_is_not(text):
-    assert lines.take(text, NUMBER, 2) is None
+    assert jobs.take(text, NUMBER, 2) is None
 
 
 def setting(tmp_path, **more):
@@ -210,7 +210,7 @@ def test_a_launch_has_our_environment_but_for_what_belongs_to_other_launches(tmp
 
 
 def test_the_advice_is_what_excludes_and_quotes():
-    found = advice.of(["node1", "node2"], {"node4": [3, 5]}, {"node1": 2, "node2": 2}, 1.8e9)
+    found = trial.advice_of(["node1", "node2"], {"node4": [3, 5]}, {"node1": 2, "node2": 2}, 1.8e9)
     texts = {each.kind: each.text for each in found}
     assert texts["exclude"] == "--exclude node1@node2@node4:3,5"
     parts = excluded.parse(shlex.split(texts["exclude"])[1])
@@ -220,26 +220,26 @@ def test_the_advice_is_what_excludes_and_quotes():
     assert merged == {"node1": frozenset(), "node2": frozenset(), "node4": frozenset({3, 5})}
     assert shlex.split(texts["slurm"])[2] == "nodename=node[1-2]" and len(shlex.split(texts["slurm"])) == 5
     assert texts["kubernetes"] == "kubectl cordon node1 node2"
-    assert advice.of([], {}, {}, 0) == []
+    assert trial.advice_of([], {}, {}, 0) == []
 
 
 def test_slurm_gets_its_nodes_whole_and_no_other_system_a_word(tmp_path):
-    found = {each.kind: each.text for each in advice.for_slurm(["n1", "n2", "n4"])}
+    found = {each.kind: each.text for each in trial.for_slurm(["n1", "n2", "n4"])}
     assert found["exclude"] == "--exclude n1,n2,n4" and list(found) == ["exclude", "sbatch", "slurm"]
     assert shlex.split(found["sbatch"]) == ["--exclude=n[1-2,4]"]
     assert shlex.split(found["slurm"])[:4] == ["scontrol", "update", "nodename=n[1-2,4]", "state=drain"]
-    assert advice.for_slurm([]) == []
+    assert trial.for_slurm([]) == []
 
 
 def test_the_config_map_has_the_form_of_the_manual():
     yaml = pytest.importorskip("yaml")
-    found = yaml.safe_load(advice.config_map({"n1": [0, 1]}, 1.8e9))
+    found = yaml.safe_load(trial.config_map({"n1": [0, 1]}, 1.8e9))
     assert found["metadata"]["labels"] == {"mc-consumer-publicfault": "true"}
     message = json.loads(found["data"]["PublicFault"])
     assert len(str(message["timestamp"])) == 13 and 8 <= len(message["id"]) <= 128
     fault = message["faults"][0]
     assert fault["influence"] == [{"nodeName": "n1", "deviceIds": [0, 1]}] and len(fault["faultCode"]) == 9
-    many = yaml.safe_load(advice.config_map({f"N{at}": range(64) for at in range(1024)}, 1.8e9))
+    many = yaml.safe_load(trial.config_map({f"N{at}": range(64) for at in range(1024)}, 1.8e9))
     influence = json.loads(many["data"]["PublicFault"])["faults"][0]["influence"]
     assert len(influence) == 1000 and influence[0] == {"nodeName": "n0", "deviceIds": list(range(32))}
 

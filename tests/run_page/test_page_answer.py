@@ -11,7 +11,7 @@ from tools.diagnosis import hang, main
 from tools.logs import known_failures, remedies
 from tools.pages import example_states
 from tools.progress import lines
-from tools.run_page import attempts, document, explained, named, rank_states, reading
+from tools.run_page import attempts, document, explained, hosts, named, reading
 
 MEMBERS = {str(rank): {"status": 0, "seconds": 60.0, "pid": 1} for rank in range(2)}
 END = {"ended": "2026-01-31T12:01:02Z", "exit": 0, "first_failure": None, "stopped_by": None, "members": MEMBERS}
@@ -265,7 +265,7 @@ def test_the_exception_of_another_rank_than_the_root_is_said_to_be_its(run):
     text, _ = head(data)
     assert "OddError: x rank 1 (device 1) ended first, raised at a.py:1" in text
     assert "after its start" in text and list(named.of(data, []))[:1] == [0]
-    assert {rank: one.how for rank, one in rank_states.of(data, {}).items()} == {0: "first", 1: "failed"}
+    assert {rank: one.how for rank, one in hosts.states_of(data, {}).items()} == {0: "first", 1: "failed"}
 
 
 @pytest.mark.parametrize("ranks", [None, 7, ["x", -1, 10**30, None, True], []], ids=ascii)

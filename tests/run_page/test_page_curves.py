@@ -10,7 +10,7 @@ import pytest
 from hccl_tools.common import language
 from tools.pages import example_states
 from tools.progress import lines, series
-from tools.run_page import charts, curves, document, figures, named, outliers, quantities, reading, told, when
+from tools.run_page import charts, curves, document, figures, named, outliers, reading, told
 from tools.run_page.reading import Curve
 
 STEPS = list(range(1, 201))
@@ -216,7 +216,7 @@ def test_samples_a_second_have_a_chart_only_where_they_say_more_than_the_time_of
 
 def test_a_chart_knows_where_a_restart_began(runs):
     data = runs("restarted")[0]
-    assert when.restarts(data) == {1: 181}
+    assert told.restarts(data) == {1: 181}
     text = document.of_runs([data])
     found = json.loads(re.search(r'id="data">(.*?)</script>', text)[1])
     assert found["words"]["restart"] == [[181, "restart 1", "1"]]
@@ -231,14 +231,14 @@ def test_a_log_has_the_times_of_some_steps_and_of_the_last_one():
 
 def test_the_clock_of_a_run_never_goes_back(runs):
     data = runs("restarted")[0]
-    clock = when.clock_of(data)
+    clock = told.clock_of(data)
     seconds = [clock.at(step) for step in range(1, 401)]
     assert seconds == sorted(seconds) and seconds[0] == 0 and 35 < seconds[-1] < 80
     early = data.logs[0][0].replace(times=(((1, 1), 50.0), ((1, 9), 58.0)))
     late = data.logs[0][1].replace(times=(((1, 5), 10.0), ((1, 13), 14.0)))
-    set_back = when.clock_of(data.replace(logs={0: [early, late]}))
+    set_back = told.clock_of(data.replace(logs={0: [early, late]}))
     assert (set_back.steps, set_back.seconds) == ([1, 5, 13], [0, 0, 4])
-    known = when.Clock(steps=[1, 11, 21], seconds=[0.0, 5.0, 6.0])
+    known = told.Clock(steps=[1, 11, 21], seconds=[0.0, 5.0, 6.0])
     assert [known.at(step) for step in (0, 6, 16, 99)] == [0, 2.5, 5.5, 6]
 
 
@@ -271,7 +271,7 @@ def test_a_run_has_one_colour_and_its_label_in_all_charts(runs):
     ],
 )
 def test_numbers_have_units(value, unit, text):
-    assert quantities.shown(value, unit) == text
+    assert told.shown(value, unit) == text
 
 
 def test_a_chart_in_words(runs):

@@ -9,7 +9,7 @@ from browsed import WIDE, show
 from needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
-from tools.run_page import writing
+from tools.run_page import document
 
 pytestmark = [pytest.mark.thorough, needs(*page_pictures.PROGRAMS), needs_packages("selenium")]
 
@@ -25,7 +25,7 @@ def page(tmp_path_factory):
             if state == "nan":
                 log = Path(folders[0], "rank_3.log")
                 log.write_text(re.sub(r"(step: 60, loss is )\S+", r"\1nan", log.read_text()))
-            known[state] = writing.write(folders, None)
+            known[state] = document.write(folders, None)
         return known[state]
 
     return of

@@ -12,7 +12,7 @@ from tools.pages import example_states
 from tools.progress import lines
 from tools.progress.counting import Counting
 from tools.progress.series import Series
-from tools.run_page import document, environment, hosts, named, rank_states, reading, surroundings
+from tools.run_page import document, hosts, named, reading, sections, surroundings
 from tools.run_page.markup import Writer, table
 from tools.run_page.reading import Attempt, Rank, RunData
 
@@ -78,10 +78,10 @@ def test_a_rank_without_numbers_is_silent_only_where_most_have_some():
 def test_every_state_has_a_word_and_a_style():
     with open(f"{document.__file__.rpartition('/')[0]}/style/hosts.css", encoding="utf-8") as file:
         style = file.read()
-    for how in rank_states.ORDER:
-        assert rank_states.words()[how]
-        assert f".cell.{how}" in style or how == rank_states.STOPPED  # which has the colour of a cell
-    assert set(rank_states.MARKS) >= set(rank_states.PROBLEMS)  # a colour alone says too little
+    for how in hosts.ORDER:
+        assert hosts.words_of_state()[how]
+        assert f".cell.{how}" in style or how == hosts.STOPPED  # which has the colour of a cell
+    assert set(hosts.MARKS) >= set(hosts.PROBLEMS)  # a colour alone says too little
 
 
 def test_of_very_many_ranks_a_cell_is_a_host():
@@ -158,7 +158,7 @@ def around(tmp_path):
 def test_variables_that_follow_a_rule_are_only_named(around):
     found = around(16, lambda rank, host: {"DEVICE_ID": rank % 4, "LOCAL": rank % 8, "IP": f"10.0.0.{host}", "A": "b"})
     assert (found.own, found.of_hosts, found.different) == (["DEVICE_ID", "LOCAL"], ["IP"], [])
-    text = environment.html_of(found, Writer(Masker({})))
+    text = sections.environment(found, Writer(Masker({})))
     assert "Each rank has its own: DEVICE_ID, LOCAL" in text and "Each host has its own: IP" in text
 
 

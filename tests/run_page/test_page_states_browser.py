@@ -11,7 +11,7 @@ from browsed import AXE, BROKEN, NARROW, PAPER, PHONE, WIDE, WIDER, asked_for, a
 from needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
-from tools.run_page import named, writing
+from tools.run_page import document, named
 
 pytestmark = [
     *(pytest.mark.thorough, needs(*page_pictures.PROGRAMS), needs_packages("selenium", "axe_core_python")),
@@ -57,7 +57,7 @@ def page(tmp_path_factory):
     def make(state):
         if state not in made:
             above = tmp_path_factory.mktemp(state)
-            made[state] = writing.write(example_states.make(state, str(above)), str(above / "page.html"))
+            made[state] = document.write(example_states.make(state, str(above)), str(above / "page.html"))
         return made[state]
 
     return make

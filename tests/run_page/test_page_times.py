@@ -13,7 +13,7 @@ from tools.history import listing
 from tools.pages import example_run, example_states
 from tools.progress import lines, phases
 from tools.progress.phases import Mark
-from tools.run_page import bars, density, lengths, named, outliers, reading, rows, segments, silence, timeline
+from tools.run_page import bars, named, outliers, reading, rows, timeline
 from tools.run_page.markup import Writer
 
 PATTERNS = lines.load({})
@@ -163,12 +163,12 @@ def test_the_axis_goes_to_the_end_of_the_launch(run):
     ],
 )
 def test_marks_are_round_and_have_units(seconds, texts):
-    assert [text for _, text in lengths.marks(seconds)] == texts
+    assert [text for _, text in bars.axis_marks(seconds)] == texts
 
 
 @given(st.floats(0.1, 1e9))
 def test_there_are_few_marks_and_all_are_on_the_axis(seconds):
-    found = [at for at, _ in lengths.marks(seconds)]
+    found = [at for at, _ in bars.axis_marks(seconds)]
     assert 3 <= len(found) <= 8 and found == sorted(found)
     assert found[0] == 0 and seconds / 2 < found[-1] <= seconds * 1.0001
 
@@ -181,7 +181,7 @@ def test_there_are_few_marks_and_all_are_on_the_axis(seconds):
     ],
 )
 def test_lengths_are_words(seconds, text):
-    assert lengths.text(seconds) == text
+    assert bars.duration(seconds) == text
 
 
 # ---- attempts --------------------------------------------------------------------------------------------------------
@@ -230,13 +230,13 @@ def test_phases_of_a_log_are_parts_of_its_bar(run):
         f"{clock(30)} epoch: 1 step: 1, loss is 2\n"
     )
     data = run([text] * 2, outcome([60.0] * 2))
-    found = segments.of_log(f"{data.folder}/rank_0.log", lines.Kinds(PATTERNS), data.logs[0][0].first, 60.0)
+    found = timeline.segments_of_log(f"{data.folder}/rank_0.log", lines.Kinds(PATTERNS), data.logs[0][0].first, 60.0)
     assert found == [
-        segments.Segment(phases.START, 0, 5),
-        segments.Segment(phases.JOIN, 5, 15),
-        segments.Segment(phases.PREPARE, 15, 16),
-        segments.Segment(phases.COMPILE, 16, 30),
-        segments.Segment(phases.STEPS, 30, 60),
+        timeline.Segment(phases.START, 0, 5),
+        timeline.Segment(phases.JOIN, 5, 15),
+        timeline.Segment(phases.PREPARE, 15, 16),
+        timeline.Segment(phases.COMPILE, 16, 30),
+        timeline.Segment(phases.STEPS, 30, 60),
     ]
     page = html_of(data)
     assert "<title>compiles: 16 s – 30 s</title>" in page and '<i class="compile"></i>' in page
@@ -244,7 +244,7 @@ def test_phases_of_a_log_are_parts_of_its_bar(run):
 
 def test_a_checkpoint_in_the_midst_of_steps_ends_with_the_next_step():
     marks = [Mark(phases.STEPS, 10), Mark(phases.SAVE, 20), Mark(phases.STEPS, 25), Mark(phases.SAVE, None, True)]
-    found = [(one.phase, one.begin, one.end) for one in segments.of_marks(marks, 0, 40)]
+    found = [(one.phase, one.begin, one.end) for one in timeline.segments_of_marks(marks, 0, 40)]
     assert found == [("start", 0, 10), ("steps", 10, 20), ("save", 20, 25), ("steps", 25, 40)]
 
 
@@ -253,11 +253,11 @@ def test_a_checkpoint_in_the_midst_of_steps_ends_with_the_next_step():
     st.floats(0, 99),
 )
 def test_phases_follow_one_another_whatever_the_times_are(told, until):
-    found = segments.of_marks([Mark(*one) for one in told], 0, until)
+    found = timeline.segments_of_marks([Mark(*one) for one in told], 0, until)
     ends = [0.0, *(one.end for one in found)]
     assert [one.begin for one in found] == ends[:-1]
     assert ends == sorted(ends) and (ends[-1] == until or not found)
-    wide = segments.wide(found, 100)
+    wide = timeline.wide_segments(found, 100)
     assert not found or (wide[0].begin, wide[-1].end) == (0, until)
 
 
@@ -270,7 +270,7 @@ def test_a_log_without_times_gives_a_plain_bar(run):
 def test_the_middle_of_a_huge_log_is_not_read(run):
     text = log(0, 1) + "x" * 100 + "\n" + "y" * 99 + "\n"
     data = run([text + "z" * 79 + "\n" + ("a" * 79 + "\n") * 60_000 + f"{clock(50)} Saving model to ./a.ckpt\n"] * 2)
-    found = segments.of_log(f"{data.folder}/rank_0.log", lines.Kinds(PATTERNS), BEGIN, 60.0)
+    found = timeline.segments_of_log(f"{data.folder}/rank_0.log", lines.Kinds(PATTERNS), BEGIN, 60.0)
     assert [(one.phase, one.begin) for one in found] == [("start", 0), ("steps", 1), ("save", 50)]
 
 
@@ -280,7 +280,7 @@ def test_the_middle_of_a_huge_log_is_not_read(run):
 def test_a_rank_whose_log_ended_early_is_named_and_its_bar_is_pale(run):
     talks = log(*range(0, 100, 5))
     data = run([talks, talks, log(0, 5, 31), talks], outcome([100.0] * 4))
-    assert silence.ranks(data) == [2]
+    assert timeline.ranks(data) == [2]
     assert named.of(data, [])[2].why == (named.SILENT,)
     assert timeline.of(data).blocks[0].bars[2].quiet == 31
     page = html_of(data)
@@ -300,13 +300,13 @@ def test_a_rank_whose_log_ended_early_is_named_and_its_bar_is_pale(run):
 def test_who_is_silent(run, last, ended, silent):
     talks = log(*range(0, 100, 5))
     data = run([talks, talks, log(0, last), talks], outcome([100.0, 100.0, ended, 100.0]))
-    assert silence.ranks(data) == ([2] if silent else [])
+    assert timeline.ranks(data) == ([2] if silent else [])
 
 
 def test_nobody_is_silent_in_a_short_run_or_where_all_are(run):
     talks = log(*range(10))
-    assert silence.ranks(run([talks, talks, log(0, 1), talks], outcome([20.0] * 4))) == []
-    assert silence.ranks(run([log(0, 5)] * 4, outcome([100.0] * 4))) == []
+    assert timeline.ranks(run([talks, talks, log(0, 1), talks], outcome([20.0] * 4))) == []
+    assert timeline.ranks(run([log(0, 5)] * 4, outcome([100.0] * 4))) == []
 
 
 def test_of_ranks_that_are_all_silent_it_is_said_once(run):
@@ -328,7 +328,7 @@ def bar(begin, end, first=None, stops=None, quiet=None):
 
 
 def test_density_counts_what_ranks_do_at_each_moment():
-    found = density.of([bar(0, 10, first=4), bar(0, 8, first=2, stops=6), bar(2, 10)], 5)
+    found = bars.density_of([bar(0, 10, first=4), bar(0, 8, first=2, stops=6), bar(2, 10)], 5)
     assert found.moments == [1, 3, 5, 7, 9]
     assert found.layers == {
         "steps": [0, 1, 2, 1, 1],
@@ -339,7 +339,7 @@ def test_density_counts_what_ranks_do_at_each_moment():
 
 
 def test_density_knows_who_writes_no_line():
-    found = density.of([bar(0, 10, first=2, quiet=4, stops=8), bar(0, 10, quiet=6)], 5)
+    found = bars.density_of([bar(0, 10, first=2, quiet=4, stops=8), bar(0, 10, quiet=6)], 5)
     assert found.layers == {
         "steps": [0, 1, 0, 0, 0],
         "before": [1, 0, 0, 0, 0],
@@ -361,7 +361,7 @@ def test_a_rank_does_one_thing_at_a_time(spans):
     for begin, length, *shares in spans:
         end = begin + length
         made.append(bar(begin, end, *(None if share is None else begin + share * length for share in shares)))
-    found = density.of(made, 40)
+    found = bars.density_of(made, 40)
     for part, at in enumerate(found.moments):
         if any(abs(edge - at) < 1e-6 for one in made for edge in (one.begin, one.end)):
             continue  # on which side of it the moment is, rounding decides

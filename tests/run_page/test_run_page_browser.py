@@ -11,7 +11,7 @@ from needs import needs, needs_packages
 
 from hccl_tools.common import language
 from tools.pages import example_run, page_pictures
-from tools.run_page import writing
+from tools.run_page import document
 
 pytestmark = [pytest.mark.thorough, needs(*page_pictures.PROGRAMS), needs_packages("selenium")]
 
@@ -31,7 +31,7 @@ def pages(tmp_path_factory):
         patch.setenv("LAUNCH_LANG", "zh" if name == "zh" else "en")
         language._catalogue.cache_clear()
         other = example_run.make(str(above / "other")) if name == "two" else None
-        found[name] = writing.write([folder, *([other] if other else [])], None)
+        found[name] = document.write([folder, *([other] if other else [])], None)
         patch.undo()
         language._catalogue.cache_clear()
     return found

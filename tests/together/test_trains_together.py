@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 from suite.cases import for_each
 
-from tools.together import files, findings, look, losses, programs, saves, sizes
+from tools.together import files, findings, look, losses, programs, saves
 
 STEPS = 60
 
@@ -154,13 +154,13 @@ def test_where_all_have_nan_at_once_no_rank_is_named():
 )
 def test_a_trainer_that_counts_itself_alone(tmp_path, text):
     (tmp_path / "log").write_text(text + "\n")
-    said = sizes.wrong(sizes.of_log(str(tmp_path / "log")), {4})
+    said = files.wrong_size(files.sizes_of(str(tmp_path / "log")), {4})
     assert said and (said.line, said.size) == (1, 1)
 
 
 def test_a_trainer_that_counts_more_ranks_than_there_are(tmp_path):
     (tmp_path / "log").write_text("world_size=8\n")
-    said = sizes.wrong(sizes.of_log(str(tmp_path / "log")), {4, 2})
+    said = files.wrong_size(files.sizes_of(str(tmp_path / "log")), {4, 2})
     assert said and said.size == 8
     row = findings.row("world-size", range(4), said=said.text, size=said.size, line=said.line, number=4)
     assert findings.says(row).endswith("but the job has 4 ranks: if the data is divided by it, a part is never read")
@@ -185,12 +185,12 @@ def test_a_trainer_that_counts_more_ranks_than_there_are(tmp_path):
 )
 def test_what_may_be_right_or_a_list_of_settings(tmp_path, text):
     (tmp_path / "log").write_text(text)
-    assert sizes.wrong(sizes.of_log(str(tmp_path / "log")), {4}) is None
+    assert files.wrong_size(files.sizes_of(str(tmp_path / "log")), {4}) is None
 
 
 def test_one_rank_a_host_may_count_its_host(tmp_path):
     (tmp_path / "log").write_text("device_num: 1\n")
-    assert sizes.wrong(sizes.of_log(str(tmp_path / "log")), {4, 1}) is None
+    assert files.wrong_size(files.sizes_of(str(tmp_path / "log")), {4, 1}) is None
 
 
 # ---- programs --------------------------------------------------------------------------------------------------------

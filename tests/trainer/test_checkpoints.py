@@ -9,7 +9,7 @@ from needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
 from tools.trainer import checkpoints
-from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, saving
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, saving
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 resume = Later("tools.trainer.resume")
@@ -30,7 +30,7 @@ def chosen(root, rank=0, ranks=1, model="lenet5", others=()):
 def test_a_checkpoint_is_read_as_it_was_saved(tmp_path):
     net, other = nn.Dense(2, 3), nn.Dense(2, 3)
     path = saved(tmp_path, net=net)
-    loading.load(path, other)
+    saving.load(path, other)
     np.testing.assert_array_equal(net.weight.asnumpy(), other.weight.asnumpy())
     assert sorted(os.listdir(tmp_path / "rank_0")) == ["lenet5-1_5.ckpt", "lenet5-1_5.json"]  # no draft is left
 
@@ -47,7 +47,7 @@ def test_a_torn_checkpoint_is_passed_over_wherever_it_was_torn(tmp_path, kept):
         file.write(content[: len(content) * kept // 100])
     assert chosen(tmp_path) == 1
     with pytest.raises(CheckpointError, match="damaged or cut off"):
-        loading.read(path)
+        saving.read(path)
 
 
 def test_a_checkpoint_with_one_other_byte_or_without_its_label_is_passed_over(tmp_path):
@@ -127,17 +127,17 @@ def test_weights_that_do_not_fit_are_refused_before_any_is_loaded(tmp_path):
     wide = nn.Dense(2, 4)
     before = wide.weight.asnumpy().copy()
     with pytest.raises(CheckpointError, match=r"weight has the shape \(3, 2\), here it is \(4, 2\)"):
-        loading.load(path, wide)
+        saving.load(path, wide)
     np.testing.assert_array_equal(wide.weight.asnumpy(), before)
     with pytest.raises(CheckpointError, match="has no gamma"):
-        loading.load(path, nn.LayerNorm((2,)))
+        saving.load(path, nn.LayerNorm((2,)))
 
 
 @pytest.mark.parametrize(("name", "said"), [("no.ckpt", "no such file"), ("", "is a folder"), ("x.ckpt", "cannot be")])
 def test_what_is_no_checkpoint_is_named(tmp_path, name, said):
     (tmp_path / "x.ckpt").write_bytes(b"\x00garbage" * 100)
     with pytest.raises(CheckpointError, match=said):
-        loading.read(str(tmp_path / name))
+        saving.read(str(tmp_path / name))
 
 
 def test_a_checkpoint_that_a_config_names_must_be_there(tmp_path):

@@ -12,7 +12,7 @@ from needs import Later, needs_packages
 from hccl_tools.common import project
 from tools.trainer import request_file
 
-saving_on_request = Later("tools.trainer.saving_on_request")
+resume = Later("tools.trainer.resume")
 
 # A rank whose main thread does not look at its signals, as one that waits inside MindSpore for the others.
 RANK = """
@@ -124,7 +124,7 @@ class Ranks:
         self.asked = [types.SimpleNamespace(asked=False, heed=lambda: None) for _ in range(number)]
         self.saves = [types.SimpleNamespace(saved=0, steps=[]) for _ in range(number)]
         self.stopped = []
-        make = saving_on_request.SaveOnRequest
+        make = resume.SaveOnRequest
         self.callbacks = [
             make(self.asked[rank], self.saves[rank], (lambda row: row) if number > 1 else None, lambda: self.now)
             for rank in range(number)

@@ -6,7 +6,7 @@ from needs import Later, needs_packages
 ms, np, nn, ops = Later("mindspore"), Later("numpy"), Later("mindspore.nn"), Later("mindspore.ops")
 models, optimizers = Later("tools.trainer.models"), Later("tools.trainer.optimizers")
 steps, parallel = Later("tools.trainer.steps"), Later("tools.trainer.models.parallel")
-loading = Later("tools.trainer.checkpoints.loading")
+loading = Later("tools.trainer.checkpoints.saving")
 
 pytestmark = [needs_packages("mindspore", "numpy"), pytest.mark.thorough, pytest.mark.trains]
 

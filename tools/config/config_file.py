@@ -68,9 +68,8 @@ class Config:
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})
                 if not isinstance(parent, dict):
-                    raise ConfigError(
-                        tr("{origin}: {key} is a value, it has no keys in it", origin=origin, key=one_line(key))
-                    )
+                    message = tr("{origin}: {key} is a value, it has no keys in it", origin=origin, key=one_line(key))
+                    raise ConfigError(message)
             parent[keys[-1]] = parsed
             self._overridden["/" + "/".join(keys)] = origin
 
@@ -116,13 +115,8 @@ def load(path: str) -> Config:
         with open(path, "rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise ConfigError(
-                tr(
-                    "{path}: is larger than {most} bytes, too large for a config",
-                    path=shown,
-                    most=MAX_BYTES,
-                )
-            )
+            message = tr("{path}: is larger than {most} bytes, too large for a config", path=shown, most=MAX_BYTES)
+            raise ConfigError(message)
         return _parse(path, content.decode("utf-8"))
     except FileNotFoundError as error:
         here = one_line(os.getcwd())
@@ -133,9 +127,8 @@ def load(path: str) -> Config:
     except OSError as error:
         raise ConfigError(tr("{path}: cannot be read: {reason}", path=shown, reason=error.strerror)) from error
     except UnicodeDecodeError as error:
-        raise ConfigError(
-            tr("{path}: byte {number} is not UTF-8; save the file as UTF-8", path=shown, number=error.start + 1)
-        ) from error
+        refused = tr("{path}: byte {number} is not UTF-8; save the file as UTF-8", path=shown, number=error.start + 1)
+        raise ConfigError(refused) from error
 
 
 def read(path: str, assignments: Iterable[str], environ: Mapping[str, str] = os.environ) -> Config:

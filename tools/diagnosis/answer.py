@@ -1,6 +1,6 @@
 """The answer to why a job failed, as one record: the text and the JSON are both made of it.
 
-It is the same for a run of ours (answer_of_run.py) and for logs of others (answer_of_logs.py).  Texts in it are in the
+It is the same for a run of ours (answer_of_run.py) and for logs of others (below).  Texts in it are in the
 user's language, and may be long; what came from a log is as the log has it, without what moves a terminal's cursor.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from hccl_tools.common import typed
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import one_line, short_path
-from tools.diagnosis import ends
+from hccl_tools.common.words import clauses, one_line, short_path
+from tools.diagnosis import ends, error_lines
 from tools.diagnosis.ends import End, near
 from tools.diagnosis.verdict import said
 from tools.logs import remedies
@@ -19,15 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tools.diagnosis.ends import Other
+    from tools.diagnosis.ends import End, Other
     from tools.diagnosis.error_lines import Alike
     from tools.diagnosis.faults import Fault
     from tools.diagnosis.find import Match
+    from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.processes import Process
     from tools.diagnosis.verdict import Verdict
     from tools.diagnosis.waits import Target
+    from tools.logs.findings import PythonException
     from tools.logs.known_failures import KnownFailure
-    from tools.logs.raised import PythonException
 
 ROOT, CAUSE, ERRORS, NOTHING, HANG = "root", "cause", "errors", "nothing", "hang"  # what an answer is about
 
@@ -198,3 +199,44 @@ def of_end(end: End, form: str, all_ends: list[End]) -> Answer:
         row=end.row,
         others=ends.told(all_ends, end),
     )
+
+
+# ---- The answer about logs that are not a run of ours.
+
+
+def of_logs(logs: Explained, english: bool = False) -> Answer:
+    """The answer of logs that are not a run of ours; english: for programs."""
+    verdict = logs.recorded if english else logs.verdict
+    causes = in_order([of_fault(fault) for fault in logs.faults])
+    all_ends = ends.of_logs(logs)
+    if verdict and (verdict.roots or not causes or causes[0].entry.vague):
+        return of_verdict(verdict, causes, all_ends)
+    if causes:
+        answer = _of_cause(causes, all_ends)
+        if not verdict:
+            return answer
+        return answer.replace(certainty=verdict.certainty, why=clauses(verdict.sentence, verdict.why))
+    if all_ends:
+        return of_end(all_ends[0], tr("{who} ended with {what}", who=all_ends[0].who, what="{}"), all_ends)
+    return _of_errors(error_lines.of_logs(logs), error_lines.folder_of(logs))
+
+
+def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
+    first = causes[0]
+    cause, _ = texts(first.entry)
+    shown = next((end for end in all_ends if end.path == first.path and (first.line or "").strip() == end.first), None)
+    details = [shown.raised] if shown and shown.raised else []
+    others = ends.told(all_ends, shown)
+    return Answer(kind=CAUSE, sentence=cause, causes=causes, says_cause=True, details=details, others=others)
+
+
+def _of_errors(errors: list[Alike], folder: str) -> Answer:
+    if not errors:
+        text = tr(
+            "nothing is found: no error of HCCL, no exception, no known failure, no line that looks like an error"
+        )
+        return Answer(kind=NOTHING, sentence=text)
+    first = errors[0]
+    sentence = tr("not a known failure; look first at {where}: {line}", where=first.where, line=first.text)
+    following = error_lines.commands(errors, folder=folder)
+    return Answer(kind=ERRORS, sentence=sentence, quoted=first.text, errors=errors, next=following, path=first.path)

@@ -13,7 +13,7 @@ from tools.diagnosis.deaths import Death
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, SURE, Verdict, look_at, names, on, said, who
 from tools.diagnosis.waits import Target
-from tools.logs import kinds
+from tools.logs import owners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def scheduler_failed(job: Job) -> Verdict | None:
         kinds_of = {event.kind for event in witness.events}
         if "scheduler" not in kinds_of or "not_built" not in kinds_of or "registered" in kinds_of:
             continue
-        own = next((one for one in witness.findings if one.error and one.owner.role == kinds.SCHEDULER), None)
+        own = next((one for one in witness.findings if one.error and one.owner.role == owners.SCHEDULER), None)
         if own is None or own.error is None:
             continue
         path = f"{one_line(short_path(own.path))}:{own.error.row}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tools.diagnosis.job_logs import Explained
     from tools.diagnosis.run import Member
-    from tools.logs.raised import PythonException
+    from tools.logs.findings import PythonException
 
 _MOST_OTHERS = 2  # other last words that are shown
 _MORE = 2  # further lines of a message

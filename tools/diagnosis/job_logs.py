@@ -16,7 +16,7 @@ from hccl_tools.common.words import count, one_line, short_path, size_of
 from tools.diagnosis import faults, processes, root, run
 from tools.diagnosis.bundle import page_names as bundle_pages
 from tools.launch import plogs
-from tools.logs import kinds, plog, scan, sources
+from tools.logs import owners, plog, scan, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def of_paths(
 def get_ready(entries: list[KnownFailure]) -> None:
     """Prepares what takes time and does not depend on the logs: expressions, and what to look for."""
     scan.use(entries)
-    for kind in (kinds.PLOG, kinds.TRAIN):
+    for kind in (owners.PLOG, owners.TRAIN):
         scan.ready(kind, fast=False)
 
 
@@ -135,7 +135,7 @@ def _by_process(launch: dict[str, Any]) -> list[str]:
         except (OSError, ValueError):  # ValueError: a name that cannot be one
             continue
         for name in sorted(names):
-            owner = kinds.owner_of(name)
+            owner = owners.of_name(name)
             if owner.pid in pids and (owner.begun or begun) > begun - _A_DAY:
                 found.append(os.path.join(folder, kind, "plog", name))
     return found
@@ -199,12 +199,10 @@ def summary(explained: Explained) -> list[str]:
         )
     ]
     if job.others:
-        lines.append(
-            tr(
-                "{logs} of earlier jobs are left out: they end long before the others begin",
-                logs=count(job.others, "log"),
-            )
+        text = tr(
+            "{logs} of earlier jobs are left out: they end long before the others begin", logs=count(job.others, "log")
         )
+        lines.append(text)
     if reading.links:
         lines.append(tr("{links} not followed", links=count(reading.links, "link")))
     if reading.slow:

@@ -47,13 +47,12 @@ class Tally:
         """What the report says of it."""
         said = [self.trouble] if self.trouble else []
         if self.bytes:
-            said.append(
-                tr(
-                    "the plogs that stay are cut: {size} of {ranks} are left out; --keep_plogs all keeps everything",
-                    size=f"{self.bytes / _MIB:.1f} MiB",
-                    ranks=count(self.ranks, "rank"),
-                )
+            text = tr(
+                "the plogs that stay are cut: {size} of {ranks} are left out; --keep_plogs all keeps everything",
+                size=f"{self.bytes / _MIB:.1f} MiB",
+                ranks=count(self.ranks, "rank"),
             )
+            said.append(text)
         return said
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from hccl_tools.common.grouping import grouped
-from tools.logs import kinds
+from tools.logs import owners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def newest(processes: list[Process]) -> tuple[list[Process], list[Process]]:
     for process in processes:
         if id(process) in repeated:
             continue
-        logs = [one for one in process.findings if one.kind in (kinds.PLOG, kinds.DEVICE) and begun(one)]
+        logs = [one for one in process.findings if one.kind in (owners.PLOG, owners.DEVICE) and begun(one)]
         if logs:
             timed.append((min(map(begun, logs)), max(map(_ended, logs)), process))
         else:

@@ -30,7 +30,7 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
 from tools.diagnosis import answer as answers
-from tools.diagnosis import answer_data, answer_of_logs, answer_of_run, find, hang, run, words
+from tools.diagnosis import answer_data, answer_of_run, find, hang, run, words
 from tools.launch import record
 from tools.logs import known_failures
 
@@ -186,10 +186,10 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None, as_j
             USAGE,
         )
     _tell(job_logs.summary(logs))
-    answer = answer_of_logs.of_logs(logs)
+    answer = answers.of_logs(logs)
     if as_json:
         with in_english():
-            _print_json(answer_data.of_logs(answer_of_logs.of_logs(logs, english=True), logs))
+            _print_json(answer_data.of_logs(answers.of_logs(logs, english=True), logs))
     else:
         _print(words.lines_of(answer))
     if events:

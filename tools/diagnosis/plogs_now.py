@@ -21,7 +21,7 @@ from hccl_tools.common.words import named
 from hccl_tools.machine import programs
 from tools.diagnosis import job_logs, processes, root, verdict, words
 from tools.launch import plogs, record
-from tools.logs import kinds, known_failures, line_heads, matcher, plog, scan, sources
+from tools.logs import known_failures, line_heads, matcher, owners, plog, scan, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def _plogs(launch: dict[str, Any], logs: str) -> list[Plog]:
         for entry in islice(sources.below(folder), MOST_FILES):
             with suppress(OSError):
                 status = entry.stat(follow_symlinks=False)
-                is_plog = stat.S_ISREG(status.st_mode) and kinds.kind_of(entry.name, b"") == kinds.PLOG
+                is_plog = stat.S_ISREG(status.st_mode) and owners.kind_of(entry.name, b"") == owners.PLOG
                 if is_plog and status.st_mtime >= begun and not entry.name.endswith(".gz"):
                     found.append(Plog(rank, entry.path, status.st_size, status.st_mtime))
     return sorted(found)

@@ -6,8 +6,8 @@ from functools import cached_property
 
 from hccl_tools.common import any_json
 from hccl_tools.common.record import Record
-from tools.diagnosis import lives, papers, places
-from tools.logs import kinds
+from tools.diagnosis import lives, places
+from tools.logs import owners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Job(Record):
 def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, Any] | None = None) -> Job:
     """The job that the logs are of; of several, the one that began last.
 
-    files: rank tables and the like, by name, see papers.py.  launch: launch.json, if it is a run of ours.
+    files: rank tables and the like, by name, see places.py.  launch: launch.json, if it is a run of ours.
     """
     own, witnesses = _processes(findings)
     for process in [*own, *witnesses]:
@@ -112,7 +112,7 @@ def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, 
     mine, earlier = lives.newest(own)
     found = _with_their_output(mine)
     places.by_launch(found, launch)
-    places.by_hosts(found, papers.of_hosts(files))
+    places.by_hosts(found, places.of_hosts(files))
     places.by_links(found)
     found, twice = _without_doubles(found)
     others = sum(len(process.findings) for process in earlier) + twice
@@ -123,21 +123,21 @@ def _processes(findings: list[Findings]) -> tuple[list[Process], list[Process]]:
     """The processes that may be ranks, and those that only speak of ranks: a scheduler, what started the ranks."""
     groups: dict[tuple[str, str, int | None, int | None], list[Findings]] = {}
     for one in findings:
-        if one.kind == kinds.HOST or one.owner.role == kinds.SYSTEM:
+        if one.kind == owners.HOST or one.owner.role == owners.SYSTEM:
             continue
         # a rank's own folder has the plogs of its children, too
-        pid = one.owner.pid if one.kind != kinds.TRAIN and one.owner.rank is None else None
-        role = one.owner.role if one.kind == kinds.TRAIN else kinds.RANK
+        pid = one.owner.pid if one.kind != owners.TRAIN and one.owner.rank is None else None
+        role = one.owner.role if one.kind == owners.TRAIN else owners.RANK
         groups.setdefault((role, one.owner.folder, pid, one.owner.rank if pid is None else None), []).append(one)
     found: list[Process] = []
     witnesses: list[Process] = []
     for (role, folder, pid, rank), logs in groups.items():
-        output = [one for one in logs if one.kind == kinds.TRAIN]
-        plogs = [one for one in logs if one.kind != kinds.TRAIN]
+        output = [one for one in logs if one.kind == owners.TRAIN]
+        plogs = [one for one in logs if one.kind != owners.TRAIN]
         for life in [*(lives.of_process(plogs) if plogs else []), *([output] if output else [])]:
             process = Process(folder, pid)
             process.findings = life
-            speaks = role != kinds.RANK or (rank is None and _speaks_of_ranks(process))
+            speaks = role != owners.RANK or (rank is None and _speaks_of_ranks(process))
             (witnesses if speaks else found).append(process)
             process.place = len(found) + len(witnesses)
     return found, witnesses
@@ -153,8 +153,8 @@ def _speaks_of_ranks(process: Process) -> bool:
 
 def _with_their_output(processes: list[Process]) -> list[Process]:
     """What a rank printed belongs to its process, where its folder, the rank's number or the PID shows it."""
-    output = [process for process in processes if all(one.kind == kinds.TRAIN for one in process.findings)]
-    others = [process for process in processes if any(one.kind != kinds.TRAIN for one in process.findings)]
+    output = [process for process in processes if all(one.kind == owners.TRAIN for one in process.findings)]
+    others = [process for process in processes if any(one.kind != owners.TRAIN for one in process.findings)]
     by_folder: dict[str, list[Process]] = {}
     by_rank: dict[int, list[Process]] = {}
     by_pid: dict[int, list[Process]] = {}
@@ -269,11 +269,11 @@ def _named_only(
 
     All ranks get what these say of them.
     """
-    rows = papers.of_tables(files)
+    rows = places.of_tables(files)
     for row in any_json.objects(launch, "ranks"):
         if isinstance(row.get("rank"), int) and isinstance(row.get("device"), int):
             host = str(row.get("host") or (launch or {}).get("host") or "")
-            rows.append(papers.Place(row["rank"], row["device"], "", host))
+            rows.append(places.Place(row["rank"], row["device"], "", host))
     absent = []
     for rank, device, address, host in rows:
         process = by_rank.get(rank)

@@ -21,15 +21,14 @@ import re
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, nccl, waits
+from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, waits
 from tools.diagnosis.processes import Job, Process
-from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, who
+from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, said, who
 from tools.diagnosis.waits import Target, Wait
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.logs.events import Event
-
 
 _DIGITS = re.compile(r"\d+")
 
@@ -49,7 +48,7 @@ def verdict_of(job: Job) -> Verdict | None:
         or cluster.scheduler_failed(job)
         or cluster.ended(job, death)
         or cluster.missing(job)
-        or nccl.of_one_file(job)
+        or of_one_file(job)
         or _network(job, offsets)
         or _lost(job, found)
         or _missing(job)
@@ -251,3 +250,29 @@ def _missing(job: Job) -> Verdict | None:
 
 def _is_silent(one: Process | Target) -> bool:
     return not (isinstance(one, Process) and one.findings) or failures.is_quiet(one)
+
+
+def of_one_file(job: Job) -> Verdict | None:
+    """The first process whose card failed, or had no memory left, where others in the file only lost their peer.
+
+    It is for NCCL's lines of several processes in one file: each names its host, process and device, but hardly ever
+    its rank.
+    """
+    for process in [*job.processes, *job.witnesses]:
+        if process.rank is not None:
+            continue
+        event = next((event for event in process.events if event.kind == "own" and event.values.get("pid")), None)
+        if event is None:
+            continue
+        one = Process("", int(event.values["pid"]))
+        one.host, one.device = event.values["host"], int(event.values["device"])
+        return Verdict(
+            kind="error",
+            roots=[one],
+            sentence=tr("{who} failed first: {text}", who=who(one), text=said(event.text)),
+            certainty=LIKELY,
+            why=tr("its line names the process, and no other one has an error that does not follow from a wait"),
+            text=event.text,
+            time=event.time,
+        )
+    return None

@@ -13,7 +13,7 @@ import os
 from hccl_tools.common import any_json, documents, whole_file
 from hccl_tools.common.language import tr
 from tools.launch import record
-from tools.progress import wording
+from tools.progress import figures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: i
 
 def says(found: dict[str, Any], at_end: bool = False) -> str:
     """A line about one of these rows."""
-    values = {"who": record.who(found), "factor": wording.factor(found["factor"]), "steps": found["steps"]}
-    values["times"] = wording.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
+    values = {"who": record.who(found), "factor": figures.factor(found["factor"]), "steps": found["steps"]}
+    values["times"] = figures.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
     if found["kind"] == "data":
         if at_end:
             return tr("slow: {who} made each step {factor} times as long for {steps} steps ({times})", **values)

@@ -26,7 +26,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.logs.raised import in_library
+from tools.logs.findings import in_library
 from tools.supervise import proc
 
 SECONDS = 10  # for each of the two ways

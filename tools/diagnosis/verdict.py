@@ -11,7 +11,7 @@ from hccl_tools.common.words import named, one_line, short_path
 from hccl_tools.table.address import packed
 from tools.diagnosis.processes import Process
 from tools.diagnosis.waits import End, Target
-from tools.logs import kinds
+from tools.logs import owners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def look_at(one: Process | Target) -> list[str]:
 
 def _has_npu(one: Process) -> bool:
     """Whether it is known that it has a card of Ascend: its device, or a log of CANN."""
-    return one.device is not None or any(log.kind in (kinds.PLOG, kinds.DEVICE) for log in one.findings)
+    return one.device is not None or any(log.kind in (owners.PLOG, owners.DEVICE) for log in one.findings)
 
 
 def ranks_of(processes: Iterable[Process | Target]) -> list[int]:

@@ -27,7 +27,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from tools.launch import plogs, record
-from tools.logs import follow, kinds, known_failures, line_heads, plog, scan
+from tools.logs import follow, known_failures, line_heads, owners, plog, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,13 +81,12 @@ class Said:
             return
         self._forget(now)
         self._times.append(now)
-        self._say(
-            tr(
-                "{count} more lines about faults in plogs are left out: {most} a minute are shown",
-                count=self._dropped,
-                most=MOST_LINES,
-            )
+        text = tr(
+            "{count} more lines about faults in plogs are left out: {most} a minute are shown",
+            count=self._dropped,
+            most=MOST_LINES,
         )
+        self._say(text)
         self._dropped = 0
 
     def _forget(self, now: float) -> None:
@@ -100,7 +99,7 @@ class Faults:
 
     def __init__(self, entries: list[KnownFailure], places: Places, said: Said) -> None:
         self._entries = [entry for entry in entries if "Ascend" in entry.targets]
-        self._machine = scan.Machine(self._entries, kinds.PLOG, fast=False)
+        self._machine = scan.Machine(self._entries, owners.PLOG, fast=False)
         self._places, self._said = places, said
         self._counts: dict[tuple[int, str], int] = {}
 

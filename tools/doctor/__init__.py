@@ -1,1 +1,1 @@
-"""What scripts/doctor.sh looks at: one module per section of its page; section.py says what such a module has."""
+"""What scripts/doctor.sh looks at: one module per section of its page; page.py says what such a module has."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import programs, visible
-from tools.doctor import answer
-from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Line
-from tools.doctor.section import Facts, Options
+from tools.doctor import page
+from tools.doctor.page import ABSENT, OK, UNKNOWN, WARNING, Facts, Line, Options
 from tools.trainer import gpu_backend
 
-TITLE = "GPUs"
+TITLE = marked("GPUs")
 
 _QUERY = ["nvidia-smi", "--format=csv,noheader"]
 
@@ -35,7 +34,7 @@ def lines(facts: Facts) -> list[Line]:
         return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi is not on PATH"))]
     asked = facts.answers["gpus"]
     if asked.status:
-        text = tr("nvidia-smi does not work: {reason}", reason=answer.failure(asked))
+        text = tr("nvidia-smi does not work: {reason}", reason=page.failure(asked))
         return [
             Line(tr("GPUs"), WARNING, text, tr("install NVIDIA's driver again, or start the container with the GPUs"))
         ]
@@ -72,4 +71,4 @@ def _for_mindspore(asked: programs.Ended) -> Line:
         return Line(name, OK, tr("MindSpore has a GPU back end for the CUDA that is here"))
     if gpu_backend.REFUSED in asked.stderr:
         return Line(name, WARNING, *gpu_backend.why_not(asked.stderr))
-    return Line(name, UNKNOWN, tr("MindSpore could not be asked: {reason}", reason=answer.failure(asked)))
+    return Line(name, UNKNOWN, tr("MindSpore could not be asked: {reason}", reason=page.failure(asked)))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.machine import programs
-from tools.doctor import answer, files
-from tools.doctor.page import ABSENT, OK, WARNING, Line
-from tools.doctor.section import Facts, Options
+from tools.doctor import files, page
+from tools.doctor.page import ABSENT, OK, WARNING, Facts, Line, Options
 
-TITLE = "Programs"
+TITLE = marked("Programs")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -39,9 +38,9 @@ def _plain(name: str, program: str, ended: programs.Ended, who: str) -> Line:
     if not programs.on_path(program):
         return Line(name, ABSENT, tr("{program} is not on PATH; needed only for {who}", program=program, who=who))
     if ended.status != 0:
-        text = tr("{program} does not work: {reason}", program=program, reason=answer.failure(ended))
+        text = tr("{program} does not work: {reason}", program=program, reason=page.failure(ended))
         return Line(name, WARNING, text, tr("needed only for {who}", who=who))
-    text = answer.first_line(ended)
+    text = page.first_line(ended)
     if program == "srun" and os.environ.get("SLURM_JOB_ID", "").isdigit():
         text = tr("{version}, in job {job}", version=text, job=os.environ["SLURM_JOB_ID"])
     return Line(name, OK, text)
@@ -60,7 +59,7 @@ def _chrt(ended: programs.Ended) -> Line:
     if not programs.on_path("chrt"):
         return Line("chrt", WARNING, tr("is not on PATH; {why}", why=why), tr("install util-linux"))
     if ended.status != 0:
-        text = tr("cannot set the batch policy: {reason}; {why}", reason=answer.failure(ended), why=why)
+        text = tr("cannot set the batch policy: {reason}; {why}", reason=page.failure(ended), why=why)
         return Line("chrt", WARNING, text)
     return Line("chrt", OK, tr("can set the batch policy"))
 
@@ -69,9 +68,9 @@ def _py_spy(ended: programs.Ended) -> Line:
     if not programs.on_path("py-spy"):
         return Line("py-spy", ABSENT, tr("is not on PATH; --hang_timeout then relies on Python's faulthandler"))
     if ended.status != 0:
-        text = tr("does not work: {reason}", reason=answer.failure(ended))
+        text = tr("does not work: {reason}", reason=page.failure(ended))
         return Line("py-spy", WARNING, text, tr("pip install --force-reinstall it"))
-    text = answer.first_line(ended)
+    text = page.first_line(ended)
     if os.geteuid() != 0 and (files.number("/proc/sys/kernel/yama/ptrace_scope") or 0) > 0:
         text = tr("{version}, without permission to inspect other processes", version=text)
         return Line("py-spy", WARNING, text, "sysctl -w kernel.yama.ptrace_scope=0")

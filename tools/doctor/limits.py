@@ -10,11 +10,10 @@ from hccl_tools.common import project
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Row
 from hccl_tools.machine.programs import Ended
-from tools.doctor import answer, files
-from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Line
-from tools.doctor.section import Facts, Options
+from tools.doctor import files, page
+from tools.doctor.page import GIB, MIB, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
-TITLE = "Limits"
+TITLE = marked("Limits")
 
 # What to do.
 FEW_FILES = marked("raise nofile in /etc/security/limits.conf, or start the container with --ulimit nofile=65536")
@@ -110,7 +109,7 @@ def _shown(limit: int, unit: int = 1) -> str:
 def _shared_memory(ended: Ended) -> Line:
     found = _measured(ended)
     if not found:
-        return Line("/dev/shm", UNKNOWN, answer.failure(ended))
+        return Line("/dev/shm", UNKNOWN, page.failure(ended))
     if os.path.basename(found.folder) != "shm":
         remedy = tr(NO_SHM)
         return Line("/dev/shm", WARNING, tr("is not there"), remedy)
@@ -123,9 +122,9 @@ def _shared_memory(ended: Ended) -> Line:
 def _disk(name: str, ended: Ended, asked: str) -> Line:
     found = _measured(ended)
     if not found:
-        if ended.status == answer.TIMED_OUT:
-            return Line(name, UNKNOWN, answer.failure(ended), tr("see whether the file server answers: df -h ."))
-        return Line(name, PROBLEM, answer.failure(ended), tr("change to a folder that is there"))
+        if ended.status == page.TIMED_OUT:
+            return Line(name, UNKNOWN, page.failure(ended), tr("see whether the file server answers: df -h ."))
+        return Line(name, PROBLEM, page.failure(ended), tr("change to a folder that is there"))
     text = found.room
     if asked != ".":
         text = tr("{room} in {folder}", room=text, folder=found.folder)

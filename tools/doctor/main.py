@@ -28,7 +28,7 @@ from tools.command.line import Line
 from tools.command.options import value_of
 from tools.command.parse import parse
 from tools.doctor import gpus, installed, limits, network, npu_smi, npus, page, system, versions
-from tools.doctor.section import Facts, Options, Section
+from tools.doctor.page import Facts, Options, Section
 from tools.output.voice import Voice
 
 SECONDS = 30  # limit of one program; the import of MindSpore takes 3 s, and more from a slow disk

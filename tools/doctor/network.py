@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import socket
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
 from hccl_tools.machine import host, kernel_ports
 from hccl_tools.machine.programs import Ended
-from tools.doctor import answer, files
-from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Line, masked
-from tools.doctor.section import Facts, Options
+from tools.doctor import files, page
+from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options, masked
 from tools.launch.engines import hccl_ports
 from tools.launch.engines.ports import SCHEDULER
 
-TITLE = "Network"
+TITLE = marked("Network")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -32,9 +31,9 @@ def lines(facts: Facts) -> list[Line]:
 def _name(ended: Ended) -> Line:
     name = socket.gethostname()
     several = tr("a launch on several hosts needs a line for it in /etc/hosts of each: ADDRESS {name}", name=name)
-    if ended.status == answer.NOT_FOUND:
+    if ended.status == page.NOT_FOUND:
         return Line(tr("host name"), UNKNOWN, tr("{name}; getent, which resolves it, is not on PATH", name=name))
-    if ended.status == answer.TIMED_OUT:
+    if ended.status == page.TIMED_OUT:
         text = tr("{name}; resolving it: {reason}", name=name, reason=ended.stderr)
         return Line(tr("host name"), WARNING, text, tr("DNS is slow; {remedy}", remedy=several))
     found = (ended.stdout.split() or [""])[0]

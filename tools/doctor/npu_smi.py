@@ -10,7 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.machine import driver, hccn, host, npu_use, programs
 from hccl_tools.machine.npu_use import Card, Use
-from tools.doctor import answer
+from tools.doctor import page
 
 
 class NpuSmi(Record):
@@ -64,7 +64,7 @@ def _npu_smi(seconds: float) -> NpuSmi:
         return NpuSmi(failure=why, remedy=remedy, absent=True)
     asked = programs.ask_all({"info": [program, "info"], "map": [program, "info", "-m"]}, seconds)
     if asked["info"].status != 0:
-        failure = f"npu-smi info: {answer.failure(asked['info'])}"
+        failure = f"npu-smi info: {page.failure(asked['info'])}"
         return NpuSmi(failure=failure, remedy=driver.remedy_for(asked["info"]))
     text = asked["info"].stdout
     places = host.npu_chips(asked["map"].stdout)

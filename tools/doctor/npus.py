@@ -7,18 +7,17 @@ import os
 import sys
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import clauses, count, named, ranges
 from hccl_tools.machine import driver, hccn, visible
 from hccl_tools.machine.programs import Ended
 from hccl_tools.table.address import packed
-from tools.doctor import answer, files
+from tools.doctor import files, page
 from tools.doctor.npu_smi import Npus
-from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line, masked, worst
-from tools.doctor.section import Facts, Options
+from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options, masked, worst
 
-TITLE = "NPUs"
+TITLE = marked("NPUs")
 
 _HEALTH = {"OK": OK, "Warning": WARNING, "Alarm": PROBLEM, "Critical": PROBLEM}
 _MANAGER = "/dev/davinci_manager"
@@ -117,7 +116,7 @@ def _locks(ended: Ended) -> Line:
     name = tr("launcher's locks")
     if ended.status != 0:
         remedy = tr("two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder")
-        return Line(name, UNKNOWN, answer.failure(ended), remedy)
+        return Line(name, UNKNOWN, page.failure(ended), remedy)
     held = json.loads(ended.stdout)
     if not held:
         return Line(name, OK, tr("no job of this launcher holds a device"))

@@ -8,19 +8,33 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from hccl_tools.common import colours
 from hccl_tools.common.columns import columns, padded
-from hccl_tools.common.language import tr
-from hccl_tools.common.record import Row
+from hccl_tools.common.language import marked, tr
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line
+from hccl_tools.machine.programs import Ended
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.doctor.npu_smi import Npus
+
+
+TIMED_OUT, NOT_FOUND = 124, 127  # as Ended has them
 Sections = Mapping[str, Iterable["Line"]]  # by their titles
 
 MIB, GIB = 1 << 20, 1 << 30
 
 # ABSENT: it is not on this machine and need not be.  UNKNOWN: nothing here tells whether it is right.
-OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = ("ok", "absent", "unknown", "warning", "problem")
+OK, ABSENT, UNKNOWN, WARNING, PROBLEM = STATUSES = (
+    marked("ok"),
+    marked("absent"),
+    marked("unknown"),
+    marked("warning"),
+    marked("problem"),
+)
 _STYLES = {
     OK: colours.GOOD,
     ABSENT: colours.FAINT,
@@ -45,42 +59,17 @@ def worst(statuses: Iterable[str]) -> str:
 def as_text(sections: Sections, made: str, colour: bool) -> str:
     """The page for a person.  made: when, as text; colour: whether to use it."""
     lines = [line for section in sections.values() for line in section]
-    words, headings = _words(), _headings()
     width = max((columns(line.name) for line in lines), default=0)
     page = [tr("Report of this machine, {made}", made=made)]
     for title, section in sections.items():
-        page += ["", colours.shown(headings.get(title, title), colours.HEAD, colour)]
+        page += ["", colours.shown(tr(title), colours.HEAD, colour)]
         for line in section:
-            status = colours.shown(padded(words[line.status], len(PROBLEM)), _STYLES[line.status], colour)
+            status = colours.shown(padded(tr(line.status), len(PROBLEM)), _STYLES[line.status], colour)
             page.append(f"  {status}  {padded(line.name, width)}  {without_home(line.text)}")
             if line.remedy:
                 arrow = colours.shown("->", colours.FACT, colour)
                 page.append(" " * (len("  problem  ") + width + 2) + f"{arrow} {without_home(line.remedy)}")
     return "\n".join([*page, "", colours.shown(_summary(lines), colours.HEAD, colour), ""])
-
-
-def _words() -> dict[str, str]:
-    """The statuses for a person."""
-    return {
-        OK: tr("ok"),
-        ABSENT: tr("absent"),
-        UNKNOWN: tr("unknown"),
-        WARNING: tr("warning"),
-        PROBLEM: tr("problem"),
-    }
-
-
-def _headings() -> dict[str, str]:
-    """The titles of sections for a person."""
-    return {
-        "System": tr("System"),
-        "Versions": tr("Versions"),
-        "NPUs": tr("NPUs"),
-        "GPUs": tr("GPUs"),
-        "Limits": tr("Limits"),
-        "Network": tr("Network"),
-        "Programs": tr("Programs"),
-    }
 
 
 def _summary(lines: list[Line]) -> str:
@@ -135,3 +124,51 @@ def without_home(text: str) -> str:
     """`text` in one line, with the user's home folder, which holds the user's name, as ~."""
     home = os.path.expanduser("~").rstrip("/")
     return one_line(re.sub(re.escape(home) + r"(?![\w.-])", "~", text) if home.startswith("/") else text)
+
+
+# ---- Turns the answer of a program into text for the page.
+
+
+def first_line(ended: Ended) -> str:
+    """The first line that the program wrote, on stdout or else stderr; "" if it wrote nothing."""
+    text = ended.stdout.strip() or ended.stderr.strip()
+    return one_line(text.splitlines()[0].strip()) if text else ""
+
+
+def failure(ended: Ended) -> str:
+    """Why there is no good answer."""
+    if ended.status in (TIMED_OUT, NOT_FOUND):
+        return str(ended.stderr)
+    text = ended.stderr.strip() or ended.stdout.strip()
+    last = one_line(text.splitlines()[-1].strip()) if text else tr("it wrote nothing")
+    return tr("{last} (exit {status})", last=last, status=ended.status)
+
+
+# ---- The interface of a section of the page, and what it is made from.
+
+
+class Options(Record):
+    """What the user asked for, and how."""
+
+    json: bool
+    log_dir: str  # where the logs of all runs go
+    hccn_conf: str  # the file of addresses where there is no hccn_tool
+    shell: str  # the version of the bash that runs the script
+
+
+class Facts(Row):
+    """What is known once all questions have been asked."""
+
+    options: Options
+    answers: Mapping[str, Ended]
+    npus: Npus
+
+
+class Section(Protocol):
+    TITLE: str
+
+    def questions(self, options: Options) -> dict[str, list[str]]:
+        """{key: command}; the commands of all sections run at the same time, and the answers have these keys."""
+
+    def lines(self, facts: Facts) -> Iterable[Line]:
+        """What the answers, and files of the system, mean."""

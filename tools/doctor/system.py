@@ -7,16 +7,17 @@ import platform
 import sys
 
 from hccl_tools.common import version
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
-from hccl_tools.machine import interpreter
+from hccl_tools.common.quoting import quote
+from hccl_tools.machine import bytecode, interpreter
 from hccl_tools.machine.programs import Ended
-from tools.doctor import answer, compiled, files
-from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Line
-from tools.doctor.section import Facts, Options
+from tools.doctor import files, page
+from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
-TITLE = "System"
+OWN_CACHE = "export PYTHONPYCACHEPREFIX=$HOME/.cache/python-bytecode"
+TITLE = marked("System")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
@@ -36,7 +37,7 @@ def lines(facts: Facts) -> list[Line]:
         _memory(),
         Line("bash", OK, facts.options.shell),
         Line("Python", OK, f"{'.'.join(map(str, sys.version_info[:3]))} ({sys.executable})"),
-        compiled.line(),
+        compiled(),
         _packages(),
     ]
 
@@ -45,9 +46,9 @@ def _launcher(ended: Ended) -> Line:
     """The version, and in a checkout its commit."""
     number = version.number()
     if ended.status == 0:
-        return Line(tr("launcher"), OK, f"{number} ({answer.first_line(ended)})")
+        return Line(tr("launcher"), OK, f"{number} ({page.first_line(ended)})")
     if os.path.exists(os.path.join(ROOT, ".git")):
-        text = tr("{version}; git does not name its commit: {reason}", version=number, reason=answer.failure(ended))
+        text = tr("{version}; git does not name its commit: {reason}", version=number, reason=page.failure(ended))
         return Line(tr("launcher"), UNKNOWN, text)
     return Line(tr("launcher"), OK, number)
 
@@ -114,3 +115,44 @@ def _usable(name: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+# ---- Whether ranks find the compiled files (.pyc) of MindSpore, of what it imports, and of Python.
+
+
+def compiled() -> Line:
+    """The Line about them.  The import of MindSpore by the doctor has written those that Python may write."""
+    found = [each for each in bytecode.look(bytecode.OF_RANKS, os.environ) if each.stays]
+    is_off = bool(os.environ.get(bytecode.OFF))
+    if not found:
+        text = tr("nothing is compiled at each start")
+        if is_off:
+            text = tr("{name} is set: only your own modules are compiled at each start", name=bytecode.OFF)
+        return Line(".pyc", OK, text)
+    why = tr("{name} is set", name=bytecode.OFF)
+    if not is_off:
+        why = tr("this user cannot write {folder}", folder=found[0].cache)
+    told = ", ".join(f"{each.name} ({state_of_compiled(each.state)})" for each in found)
+    text = tr("each rank compiles at each start: {modules}; {why}", modules=told, why=why)
+    return Line(".pyc", WARNING, text, _remedy(found, is_off))
+
+
+def state_of_compiled(found: str) -> str:
+    """What a package has in place of good compiled files, for people."""
+    if found == bytecode.NONE:
+        return tr("no .pyc")
+    if found == bytecode.STALE:
+        return tr(".pyc of other sources")
+    return tr(".pyc of {tag}", tag=found)
+
+
+def _remedy(found: list[bytecode.Uncompiled], is_off: bool) -> str:
+    command = " ".join([quote(sys.executable), "-m compileall -qq", *(quote(each.folder) for each in found)])
+    has_prefix = bool(os.environ.get(bytecode.PREFIX))
+    if is_off and has_prefix:
+        return f"unset {bytecode.OFF}"
+    if is_off:
+        return tr("{command}; or leave the variable out: unset {name}", command=command, name=bytecode.OFF)
+    if has_prefix:
+        return tr("name a folder that you can write: {command}", command=OWN_CACHE)
+    return tr("its owner: {command}; or you: {own}", command=command, own=OWN_CACHE)

@@ -11,16 +11,15 @@ from functools import partial
 from typing import TypedDict
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import marked, tr
 from hccl_tools.machine import cann
 from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
-from tools.doctor import answer, files
+from tools.doctor import files, page
 from tools.doctor.npu_smi import Npus
-from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Line
-from tools.doctor.section import Facts, Options
+from tools.doctor.page import ABSENT, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
 
-TITLE = "Versions"
+TITLE = marked("Versions")
 
 # del: as for a trainer, the current folder is not where modules come from.
 _IMPORT = """import sys; del sys.path[0]
@@ -78,10 +77,10 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
     if "No module named 'mindspore'" in ended.stderr:
         remedy = tr("activate the environment that has it, name its Python in PYTHON, or: pip install mindspore")
         return None, Line("MindSpore", PROBLEM, tr("{executable} has no MindSpore", executable=sys.executable), remedy)
-    if ended.status == answer.TIMED_OUT:
+    if ended.status == page.TIMED_OUT:
         remedy = tr("see whether the disk is slow or the machine busy")
         return None, Line("MindSpore", WARNING, f"import mindspore: {ended.stderr}", remedy)
-    text = tr("cannot be imported: {reason}", reason=answer.failure(ended))
+    text = tr("cannot be imported: {reason}", reason=page.failure(ended))
     return None, Line("MindSpore", PROBLEM, text, tr("install what is missing; python -c 'import mindspore' says more"))
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tools.supervise.members import Member
 
 TAIL = 16384  # bytes at the end of a log, among which the line is
-# What tools/trainer/saving_on_request.py prints.
+# What tools/trainer/resume.py prints.
 SAVED = re.compile(rb"^epoch: (\d{1,18}) step: (\d{1,18}), asked to end: the checkpoint is saved$", re.MULTILINE)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 
 from hccl_tools.common import any_json, how_far, utc
@@ -10,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
-from tools.diagnosis import asked, hang
+from tools.diagnosis import hang, run
 from tools.diagnosis.run import logs_of
 from tools.launch import record
 from tools.launch.resume import runs
@@ -155,7 +156,7 @@ def _cause(outcome: dict[str, Any]) -> str | None:
         return f"{exception['type']}: {exception.get('message')}"
     if outcome.get("lost_host"):
         return tr("the host {host} was lost", host=outcome["lost_host"])
-    if by_request := asked.sentence(outcome):
+    if by_request := run.of_request(outcome):
         return by_request
     if outcome.get("stopped_by"):
         return tr("stopped by {what}", what=outcome["stopped_by"])
@@ -177,3 +178,45 @@ def _progress(folder: str, ranks: list[Any], patterns: list[Pattern]) -> Values:
     except (OSError, ValueError):
         return {}
     return lines.last_of("\n".join(log.lines), patterns)
+
+
+# ---- Removes old runs, with their logs and checkpoints, when the user has said yes.
+
+
+def removable(runs: Sequence[Run], keep: int, logs: str) -> list[Run]:
+    """The runs that can go: all but the newest `keep`, the one that `latest` links to, and those that still run."""
+    latest = os.path.realpath(os.path.join(logs, "latest"))
+    old = runs[keep:]
+    return [run for run in old if run.state != RUNNING and os.path.realpath(run.folder) != latest]
+
+
+def size_of(folder: str) -> int:
+    """The bytes of all files in it; what cannot be read counts nothing."""
+    total = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(above, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def has_checkpoints(run: Run) -> bool:
+    """Whether its folder has checkpoints of tools/train.py."""
+    return os.path.isdir(os.path.join(run.folder, "ckpt"))
+
+
+def of_removal(run: Run, size_: int) -> dict[str, Any]:
+    """What --json says of a run that could go.  size_: its bytes before."""
+    return {"folder": run.folder, "bytes": size_, "removed": not os.path.lexists(run.folder)}
+
+
+def remove(run: Run) -> str | None:
+    """Removes the run's folder; returns what is wrong if it is still there."""
+    try:
+        shutil.rmtree(run.folder)
+    except OSError as error:
+        where = one_line(error.filename or run.folder)
+        return tr("{path} cannot be removed: {reason}", path=where, reason=error.strerror)
+    return None

@@ -7,16 +7,22 @@ all processes of a host costs some milliseconds.  So it is done rarely, and in b
 from __future__ import annotations
 
 import os
+import threading
 
+from hccl_tools.machine import driver, npu_use, programs
 from tools.launch import member_processes
 from tools.supervise import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from tools.live.job import Job
 
+_AHEAD = 10.0  # seconds: less does no harm
+_LATE = 70.0  # a change may be seen so late: NFS keeps what it knows of a file for up to 60 s
+_EVERY = 30.0  # seconds
+_MIB = 1 << 20
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _AGAIN = 10.0  # seconds until processes are searched again
 
@@ -73,3 +79,59 @@ class Members:
             if rank is not None:
                 found.setdefault(rank, []).append(int(name))
         return found
+
+
+# ---- The memory that the ranks' processes take on NPUs, by npu-smi; a thread asks it, because it takes seconds.
+
+
+class NpuMemory:
+    """Asks npu-smi now and then, if this host has it."""
+
+    def __init__(self) -> None:
+        self._program = driver.find(driver.NPU_SMI)
+        self._asked: float | None = None
+        self._thread: threading.Thread | None = None
+        self._by_process: dict[int, int] = {}
+
+    def look(self, ranks: Mapping[int, int], now: float) -> dict[int, int]:
+        """{rank: bytes} as of the last answer; ranks: {pid: rank}."""
+        busy = self._thread is not None and self._thread.is_alive()
+        if self._program and ranks and not busy and (self._asked is None or now - self._asked >= _EVERY):
+            self._asked = now
+            self._thread = threading.Thread(target=self._ask, daemon=True)
+            self._thread.start()
+        found: dict[int, int] = {}
+        for pid, size in self._by_process.items():
+            if pid in ranks:
+                found[ranks[pid]] = found.get(ranks[pid], 0) + size
+        return found
+
+    def _ask(self) -> None:
+        ended = programs.ask([self._program or driver.NPU_SMI, "info"], npu_use.SECONDS)
+        self._by_process = process_memory(ended.stdout) if ended.status == 0 else {}
+
+
+def process_memory(text: str) -> dict[int, int]:
+    """{pid: bytes} of the processes in the second table that ``npu-smi info`` prints."""
+    found: dict[int, int] = {}
+    for one in npu_use.parse(text, {}).holders:
+        if one.memory is not None:
+            found[one.pid] = found.get(one.pid, 0) + one.memory * _MIB
+    return found
+
+
+# ---- The clocks of the hosts: a log has the time of the host that writes it, or of its file system.
+
+
+class Clocks:
+    """How far the clocks of the hosts are ahead of ours, as far as it was seen."""
+
+    def __init__(self) -> None:
+        self.wrong: dict[str, float] = {}  # {host: seconds that its clock is ahead}, negative if it is behind
+
+    def take(self, host: str, written: float, before: float, now: float) -> None:
+        """A log of the host has changed between two moments of ours; written: when, by the other clock."""
+        if before - _LATE <= written <= now + _AHEAD:
+            self.wrong.pop(host, None)
+        else:
+            self.wrong[host] = written - now

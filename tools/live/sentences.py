@@ -12,7 +12,7 @@ from tools.live import phase as phase_of
 from tools.live.estimate import estimate
 from tools.live.job import ENDED, LOST
 from tools.live.watcher import DRIFTS, HELD, NOT_FINITE, SILENT, SLOW
-from tools.progress import phases, wording
+from tools.progress import figures, phases
 from tools.progress.figures import age, clock, figure, middle, milliseconds
 
 TYPE_CHECKING = False
@@ -146,7 +146,7 @@ def _of_state(state: str, rows: Sequence[Seen]) -> list[str]:
         return [_sentence(rows[0])]
     who = _ranks(row.rank for row in rows)
     if state == SLOW:
-        found = [wording.slow(_who(row.place), row.pace) for row in rows[:_ALONE] if row.pace]
+        found = [figures.slow(_who(row.place), row.pace) for row in rows[:_ALONE] if row.pace]
         more = _ranks(row.rank for row in rows[_ALONE:])
         return [*found, tr("{who}: {what}", who=more, what=tr("slow, too"))] if more else found
     if state == SILENT:  # the longest silence comes first
@@ -186,7 +186,7 @@ def clocks(view: View) -> str:
 
 def _sentence(row: Seen) -> str:
     if row.state == SLOW and row.pace:
-        return wording.slow(_who(row.place), row.pace)
+        return figures.slow(_who(row.place), row.pace)
     if row.state == SILENT:
         return tr("{who} has written nothing for {time}", who=_who(row.place), time=age(row.age))
     return tr("{who}: {what}", who=_who(row.place), what=_what(row.state, row.status))

@@ -10,11 +10,9 @@ from collections import deque
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record
 from tools.live import phase as phase_of
-from tools.live.clocks import Clocks
 from tools.live.curve import Curve
 from tools.live.job import ENDED, RUNNING, Reader
-from tools.live.members import Members
-from tools.live.npu_memory import NpuMemory
+from tools.live.members import Clocks, Members, NpuMemory
 from tools.progress import lines, phases, slowness
 from tools.progress.ranks import Ranks
 from tools.progress.tails import FIRST, Patterns, Tail

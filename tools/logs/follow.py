@@ -10,7 +10,7 @@ import os
 import stat
 import time
 
-from tools.logs import kinds
+from tools.logs import owners
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class _Folder:
 
 
 def _is_plog(entry: os.DirEntry[str]) -> bool:
-    named = entry.name.endswith(".log") and kinds.kind_of(entry.name, b"") == kinds.PLOG
+    named = entry.name.endswith(".log") and owners.kind_of(entry.name, b"") == owners.PLOG
     return named and entry.is_file(follow_symlinks=False)
 
 

@@ -22,7 +22,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Record
 from tools.config import expressions
-from tools.logs import kinds, line_heads, literals, plog
+from tools.logs import line_heads, literals, owners, plog
 from tools.logs.wanted import Expression
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ class KnownFailure(Record):
     sources: tuple[str, ...] = ()  # regular expressions, as written
     texts: tuple[tuple[str, ...], ...] = ()  # of each of them: see literals.texts_of
     words: tuple[tuple[str, ...], ...] = ()
-    logs: tuple[str, ...] = (kinds.TRAIN, kinds.PLOG)
+    logs: tuple[str, ...] = (owners.TRAIN, owners.PLOG)
     status: tuple[int, ...] = ()
     oom_kill: bool = False
     warnings: bool = True  # whether lines of the level WARNING count
@@ -214,7 +214,7 @@ def by_status(entries: list[KnownFailure], status: int | None, oom_kills: int) -
 
 
 def by_lines(
-    entries: list[KnownFailure], lines: list[str], target: str | None = None, kind: str = kinds.TRAIN
+    entries: list[KnownFailure], lines: list[str], target: str | None = None, kind: str = owners.TRAIN
 ) -> list[tuple[KnownFailure, list[int]]]:
     """[(entry, indexes of the lines that it takes)] in the order of `entries`; a line belongs to the first.
 

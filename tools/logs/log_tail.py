@@ -11,8 +11,8 @@ import re
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
 from tools.logs import aftermath, pytest_report
+from tools.logs.findings import PythonException, in_library
 from tools.logs.line_heads import bare, untimed
-from tools.logs.raised import PythonException, in_library
 
 MOST_BYTES = 256 << 10
 MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 KiB again and again

@@ -1,4 +1,4 @@
-"""Whose log a file is: by its name and the folders above it, and by what its lines say.
+"""Whose log a file is, and of what kind: by its name and the folders above it, and by what its lines say.
 
 rank_3.log, worker_3.log, proc-rank-3-device-3.txt     the launcher, msrun, ModelArts
 1/rank.03/stderr, out.1.03                             mpirun --output-filename
@@ -177,3 +177,43 @@ def with_masters(owners: list[Owner]) -> list[Owner]:
 def _job_of(name: str, task: str) -> str | None:
     found = re.match(rf"(.*?)-?{task}-\d+", name)
     return found[1] if found else None
+
+
+# ---- What kind of log a file is, by its name and its first bytes.
+
+PLOG, DEVICE, TRAIN, HOST, NPU_INFO, OTHER = "plog", "device", "train", "host", "npu_info", "other"
+KINDS = (PLOG, DEVICE, TRAIN, HOST)  # those that rules can name
+
+_BY_NAME = (
+    (PLOG, PLOG_NAME),
+    (DEVICE, DEVICE_NAME),
+    (
+        HOST,
+        re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*"),
+    ),
+    (NPU_INFO, re.compile(r"npu_info.*\.txt")),
+    (TRAIN, re.compile(r".*\.(?:log|txt|out|err)|std(?:out|err)")),
+)
+# What "kubectl get" and "kubectl describe" say of a pod: why it ended, and nothing that a rank has printed
+_DESCRIBED = re.compile(rb"Name: +\S+\s+(?:Namespace|Roles): ")
+_OBJECT = re.compile(rb'(?:---\s+)?(?:\{\s*)?"?apiVersion"?: ?"?v1\b')
+_OF_POD = re.compile(rb'\bkind"?: ?"?(?:Pod|Event)\b')
+_NOT_LOGS = re.compile(r".*\.(?:json|ya?ml|env|stack|seen|ckpt|mindir|npy|bin|pyc?|so|csv|sh|html)")
+
+
+def kind_of(name: str, head: bytes) -> str:
+    """One of the kinds above; `name`: with or without folders, `head`: the file's first bytes, unpacked."""
+    base = ROTATED.sub("", os.path.basename(name)) or os.path.basename(name)
+    names = (base, os.path.basename(name))
+    kind = next((kind for kind, pattern in _BY_NAME if any(map(pattern.fullmatch, names))), None)
+    if kind is None:
+        other = (_NOT_LOGS.fullmatch(base) and not is_of_pod(head)) or b"\0" in head[:64]
+        kind = OTHER if other else TRAIN
+    if kind == TRAIN and re.match(rb"\s*\[[A-Z]+\] (?:HCCL|RUNTIME|GE|DRV|HCCP|TDT|ASCENDCL)\(\d+", head):
+        return PLOG
+    return kind
+
+
+def is_of_pod(head: bytes) -> bool:
+    """Whether these are the first bytes of what Kubernetes says of a pod."""
+    return bool(_DESCRIBED.match(head) or (_OBJECT.match(head) and _OF_POD.search(head)))

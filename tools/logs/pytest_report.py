@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from tools.logs.raised import PythonException, in_library
+from tools.logs.findings import PythonException, in_library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

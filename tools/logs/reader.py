@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from array import array
 
-from tools.logs import aftermath, events, kinds, line_heads, log_tail, loud, matcher, plog
+from tools.logs import aftermath, events, line_heads, log_tail, loud, matcher, owners, plog
 from tools.logs.findings import Findings, Hit, Seen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from tools.logs.raised import PythonException
+    from tools.logs.findings import PythonException
     from tools.logs.scan import Machine
 
 _LONGEST = matcher.LONGEST  # characters of a line
@@ -56,7 +56,7 @@ class Reader:
             self.end_rows = (self.end_rows + rows)[-self.end.count(b"\n") - 1 :]
         self._times(block)
 
-    def findings(self, path: str, owner: kinds.Owner, size: int, trouble: str) -> Findings:
+    def findings(self, path: str, owner: owners.Owner, size: int, trouble: str) -> Findings:
         """What was found."""
         self.machine.resume(self.found)
         return Findings(
@@ -176,13 +176,13 @@ class Reader:
     def _known(
         self, block: bytes, begin: int, end: int, row: int, time: float | None, line: str, entries: list[int]
     ) -> None:
-        if not entries or (self.machine.kind == kinds.TRAIN and line_heads.is_source(block, begin, line)):
+        if not entries or (self.machine.kind == owners.TRAIN and line_heads.is_source(block, begin, line)):
             return
         record = None
         for number in entries:
             entry = self.machine.entries[number]
             taken = entry.takes(line)
-            if not taken and entry.words and self.machine.kind == kinds.TRAIN:
+            if not taken and entry.words and self.machine.kind == owners.TRAIN:
                 record = line_heads.around(block, begin, end) if record is None else record
                 taken = entry.takes(record)
             if taken:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tools.logs import events, kinds, line_heads, log_tail, matcher, owners, pytest_report, voices
+from tools.logs import events, line_heads, log_tail, matcher, owners, pytest_report, voices
 from tools.logs.findings import Findings, Hit, Seen
 from tools.logs.reader import Reader
 from tools.logs.wanted import MOST
@@ -40,7 +40,7 @@ class Machine:
                     self._add(max(words, key=len).encode(), number)
                 for expression in entry.expressions:
                     self._add(expression, number)
-        if kind != kinds.HOST:
+        if kind != owners.HOST:
             for number, form in enumerate(events.FORMS):
                 for text in form.texts:
                     self._add(text.encode(), -1 - number)
@@ -50,7 +50,7 @@ class Machine:
         self._of_each_rank = [
             (text.encode(), -1 - number)
             for number, form in enumerate(events.FORMS)
-            if form.kind in events.OF_EACH_RANK and kind != kinds.HOST
+            if form.kind in events.OF_EACH_RANK and kind != owners.HOST
             for text in form.texts
         ]
 
@@ -143,11 +143,11 @@ def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "", 
     in_docker = line_heads.is_docker(head)
     begin = line_heads.undockered(head[:4096]) if in_docker else head[:4096]
     begin = line_heads.bare(begin.decode("latin-1")).encode("latin-1")
-    kind = kinds.kind_of(name, begin)
-    if kind not in kinds.KINDS:
+    kind = owners.kind_of(name, begin)
+    if kind not in owners.KINDS:
         return []
-    owner = kinds.owner_of(name)
-    if kinds.is_of_pod(begin):
+    owner = owners.of_name(name)
+    if owners.is_of_pod(begin):
         owner = owner._replace(role=owners.ENGINE, rank=None)
     told = voices.Voices(named=owner.rank is not None)
     whole, readers = _Whole(file, in_docker), _Readers(_machine(kind, fast))

@@ -17,7 +17,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
 from hccl_tools.machine import programs
-from tools.logs import kinds, matcher, owners, scan
+from tools.logs import matcher, owners, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def _read_all(
         return
     import multiprocessing
 
-    with how_far.doing(tr("preparing the search"), len(kinds.KINDS)):  # with hyperscan it takes seconds
-        for kind in kinds.KINDS:
+    with how_far.doing(tr("preparing the search"), len(owners.KINDS)):  # with hyperscan it takes seconds
+        for kind in owners.KINDS:
             scan.ready(kind, fast)  # once, before the processes are forked
             how_far.more()
     context = multiprocessing.get_context("fork")
@@ -181,8 +181,8 @@ def _read_one(task: tuple[str, str, bool]) -> tuple[list[Findings], dict[str, by
                 found += _one_log(how_far.counted(file), name, fast, path)
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        kind = kinds.kind_of(name, b"")
-        found.append(scan.Findings(path=path, kind=kind, owner=kinds.owner_of(name), trouble=reason))
+        kind = owners.kind_of(name, b"")
+        found.append(scan.Findings(path=path, kind=kind, owner=owners.of_name(name), trouble=reason))
     return found, papers
 
 

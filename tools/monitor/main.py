@@ -19,22 +19,27 @@ The lines go to stderr from here, not through the launcher: a terminal that take
 from __future__ import annotations
 
 import os
+import select
 import sys
+from collections import deque
+from contextlib import suppress
+
+from hccl_tools.common.words import one_line
+
+_WAITING = 100  # lines
+_LONGEST = 1000  # characters
+
 
 if not __package__:  # run as a file: see docs/architecture.md
     os.closerange(3, 256)  # pipes and locks of the launcher
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-import select
 import time
-from contextlib import suppress
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
-from tools.monitor.metrics_file import MetricsFile
+from tools.monitor.formats import MetricsFile
 from tools.monitor.monitor import Monitor
-from tools.monitor.voice import Voice
 from tools.progress import lines
 from tools.progress.tails import Patterns
 
@@ -126,3 +131,27 @@ def main(arguments: list[str]) -> None:
 if __name__ == "__main__":
     main(sys.argv[1:])
     os._exit(0)
+
+
+class Voice:
+    """Lines on stderr, each in one write.  A terminal that takes nothing, or nobody who reads, does not hold it up."""
+
+    def __init__(self, name: str, before: str, descriptor: int = 2) -> None:
+        """name: the script's; before: what goes before a line on a terminal."""
+        self._name, self._before, self._descriptor = name, before, descriptor
+        self._encoding = sys.stderr.encoding if sys.stderr else "utf-8"
+        self._waiting: deque[str] = deque(maxlen=_WAITING)
+        self._poll = select.poll()
+        self._poll.register(descriptor, select.POLLOUT)
+
+    def say(self, text: str) -> None:
+        """Says it, or later, when somebody reads."""
+        self._waiting.append(text)
+        self.flush()
+
+    def flush(self) -> None:
+        """Says what waits.  Where there is no stderr any more, it is forgotten."""
+        with suppress(OSError):
+            while self._waiting and self._poll.poll(0):
+                text = one_line(f"{self._name}: {self._waiting.popleft()}")[:_LONGEST]
+                os.write(self._descriptor, f"{self._before}{text}\n".encode(self._encoding, "backslashreplace"))

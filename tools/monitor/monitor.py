@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 
+from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import named, one_line
 from tools.diagnosis import slow_ranks
 from tools.launch import record
 from tools.monitor import metrics
-from tools.monitor.job import Job
+from tools.monitor.formats import Foreign
 from tools.monitor.living import Living
-from tools.monitor.metrics_file import Foreign
 from tools.progress import slowness
 from tools.progress.ranks import Ranks
 from tools.progress.slowness import Stragglers
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from tools.monitor.metrics_file import MetricsFile
+    from tools.monitor.formats import MetricsFile
     from tools.monitor.served import Served
     from tools.progress.ranks import RankProgress
     from tools.progress.slowness import Pace
@@ -150,9 +151,8 @@ class Monitor:
                 self._rows[rank] = {**self._row(rank, pace), "attempt": self._rows[rank]["attempt"]}
             self._save()
         if not self._compared and not ended:
-            self._say_once(
-                tr("--straggler had nothing to compare: no two logs have the time of a step; see docs/metrics.md")
-            )
+            text = tr("--straggler had nothing to compare: no two logs have the time of a step; see docs/metrics.md")
+            self._say_once(text)
 
     def _write(self, file: MetricsFile, now: float, ended: int | None) -> None:
         """Writes the metrics; the job goes on, whatever comes."""
@@ -161,13 +161,12 @@ class Monitor:
         except Foreign as foreign:
             self._say_once(f"--metrics {file.path}: {foreign}")
         except OSError as error:
-            self._say_once(
-                tr(
-                    "--metrics {path}: cannot be written: {reason}; the job goes on",
-                    path=one_line(file.path),
-                    reason=error.strerror or error,
-                )
+            text = tr(
+                "--metrics {path}: cannot be written: {reason}; the job goes on",
+                path=one_line(file.path),
+                reason=error.strerror or error,
             )
+            self._say_once(text)
         if file.shared:
             path = one_line(file.path)
             self._say_once(tr("--metrics {path}: another launch writes to it, too; each needs its own", path=path))
@@ -196,3 +195,38 @@ class Monitor:
         if text not in self._said and len(self._said) < MOST_LINES:
             self._said.add(text)
             self._say(text)
+
+
+class Job:
+    """The job as launch.json has it for the plan in force, whatever the document holds."""
+
+    def __init__(self, run_dir: str, document: dict[str, Any]) -> None:
+        self.run_dir, self.run = run_dir, os.path.basename(run_dir)
+        self.script = _as_text(document.get("script"))
+        self.host = _as_text(document.get("host"))
+        self.device_target = _as_text(document.get("device_target"))
+        self.started = utc.seconds(document.get("started"))
+        self.places = {  # rank: its device and host
+            row["rank"]: (_as_text(row.get("device")), _as_text(row.get("host")) or self.host)
+            for row in any_json.objects(document, "ranks")
+            if type(row.get("rank")) is int
+        }
+
+    @property
+    def host_of(self) -> dict[int, str]:
+        """The host of each rank."""
+        return {rank: host for rank, (_, host) in self.places.items()}
+
+    def device(self, rank: int) -> int:
+        """The number of a rank's device."""
+        text = self.places[rank][0]
+        return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+    def ranks(self, attempt: int, patterns: Patterns) -> Ranks:
+        """The logs of an attempt; 0 is the first."""
+        folder = os.path.join(self.run_dir, f"restart_{attempt}") if attempt else self.run_dir
+        return Ranks(((rank, os.path.join(folder, f"rank_{rank}.log")) for rank in self.places), patterns)
+
+
+def _as_text(value: object) -> str:
+    return str(value) if isinstance(value, (str, int)) else ""

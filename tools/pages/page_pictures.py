@@ -17,7 +17,7 @@ import tempfile
 
 from hccl_tools.common import project
 from tools.pages import example_run
-from tools.run_page import writing
+from tools.run_page import document
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def browser(width: int, height: int, dark: bool = False) -> Iterator[Any]:
 
 def taken(above: str) -> bytes:
     """The picture of the example's page as PNG; `above`: a folder for the example."""
-    page = writing.write([example_run.make(above)], None)
+    page = document.write([example_run.make(above)], None)
     with browser(_WIDTH, _HEIGHT) as driver:
         driver.get("file://" + page)
         driver.execute_script("document.querySelector('#diagnosis details').open = false")

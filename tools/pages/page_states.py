@@ -15,7 +15,7 @@ import tempfile
 
 from tools.pages import example_states, page_pictures
 from tools.pages.page_pictures import browser, missing
-from tools.run_page import writing
+from tools.run_page import document
 
 WIDTHS = (1400, 390)
 _TALLEST = 12_000  # pixels
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     os.makedirs(options.folder, exist_ok=True)
     for state in options.states:
         with tempfile.TemporaryDirectory() as above:
-            page = writing.write(example_states.make(state, above), os.path.join(above, "page.html"))
+            page = document.write(example_states.make(state, above), os.path.join(above, "page.html"))
             for width in options.width or WIDTHS:
                 for dark in (False, True):
                     if (options.dark and not dark) or (options.light and dark):

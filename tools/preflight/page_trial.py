@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from tools.preflight.trial.judge import Slow
     from tools.preflight.trial.search import Fault
     from tools.preflight.trial.trial import Result
-    from tools.run_page.grid import States
-    from tools.run_page.markup import Writer
+    from tools.run_page.markup import States, Writer
 
 FAILED, SLOW, GOOD = "failed", "slow", "good"  # classes of style/hosts.css
 _MOST_ROWS = 256  # hosts of the table

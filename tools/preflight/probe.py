@@ -18,20 +18,7 @@ import functools
 from hccl_tools.hosts import answering
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
-from tools.preflight.facts import (
-    bytecode,
-    clock,
-    disk,
-    environment,
-    files,
-    gpus,
-    limits,
-    network,
-    npus,
-    software,
-    system,
-    table,
-)
+from tools.preflight.facts import environment, files, network, npus, software, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,19 +34,19 @@ SECONDS = 40  # for all of it, with the start of Python on a busy host
 # {collector: (its function, its limit)}; catalog/rows.py says what it means if one gives up.
 COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]] = {
     "software": (software.collect, QUICK),
-    "bytecode": (bytecode.collect, QUICK),
+    "bytecode": (software.collect_bytecode, QUICK),
     "system": (system.collect, QUICK),
-    "limits": (limits.collect, QUICK),
-    "clock": (clock.collect, QUICK),
-    "disk": (disk.collect, QUICK),
-    "log_folder": (disk.collect_log_folder, QUICK),
+    "limits": (system.collect_limits, QUICK),
+    "clock": (system.collect_clock, QUICK),
+    "disk": (files.collect_disk, QUICK),
+    "log_folder": (files.collect_log_folder, QUICK),
     "files": (files.collect, QUICK),
     "data": (files.collect_data, QUICK),
     "environment": (environment.collect, QUICK),
     "network": (network.collect, QUICK),
     "npus": (npus.collect, SLOW),
-    "gpus": (gpus.collect, SLOW),
-    "table": (table.collect, SLOW),
+    "gpus": (npus.collect_gpus, SLOW),
+    "table": (npus.collect_table, SLOW),
 }
 
 

@@ -9,12 +9,11 @@ from datetime import timedelta
 from hccl_tools.common import any_json, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, listed, one_line, short_path
-from tools.diagnosis import asked, hang, words
+from tools.diagnosis import hang, run, words
 from tools.history.listing import LOST, RUNNING
 from tools.progress.counting import axis_of
-from tools.run_page import attempts, charts, named, sections, to_do
-from tools.run_page.markup import escaped
-from tools.run_page.to_do import MOST_STEPS, capital
+from tools.run_page import attempts, charts, markup, named, sections
+from tools.run_page.markup import MOST_STEPS, capital, escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +175,7 @@ def _odd(data: RunData, found: list[Outlier], names: dict[int, Named], writer: W
 def _to_do(data: RunData, failure: Explained | None, writer: Writer) -> str:
     cause = failure.cause if failure else None
     code = f'<p class="code">{writer.text(tr("code: {code}", code=cause.code))}</p>' if cause else ""
-    return to_do.html_of(_steps(data, failure), writer, code)
+    return markup.to_do(_steps(data, failure), writer, code)
 
 
 def _steps(data: RunData, failure: Explained | None) -> list[str]:
@@ -197,7 +196,7 @@ def _steps(data: RunData, failure: Explained | None) -> list[str]:
 def _after_stop(data: RunData) -> list[str]:
     """What to do after a hang, a limit, or a request."""
     what = data.attempts[-1].stopped_by
-    if asked.all_saved({"asked": data.attempts[-1].asked}):
+    if run.all_saved({"asked": data.attempts[-1].asked}):
         return [tr("the same command with --resume={run} continues from there", run=one_line(short_path(data.folder)))]
     if what == "hang":
         few = hang.apart(data.launch, data.folder)

@@ -21,10 +21,10 @@ def main(run: str, size: str, seconds: float) -> str:
     if size == "small" and not is_small(run):
         return "large"
     from hccl_tools.common.refusal import Refusal
-    from tools.run_page import writing
+    from tools.run_page import document
 
     try:
-        writing.write([run], None)
+        document.write([run], None)
     except Refusal as refusal:
         return refusal.lines[0]
     return "written"

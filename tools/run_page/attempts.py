@@ -7,7 +7,7 @@ from datetime import timedelta
 from hccl_tools.common import any_json, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, short, some
-from tools.diagnosis import asked, hang
+from tools.diagnosis import hang, run
 from tools.history.listing import LOST, RUNNING
 from tools.logs import line_heads
 from tools.progress.counting import axis_of
@@ -46,7 +46,7 @@ def stopped(data: RunData, number: int) -> str:
     """What ended an attempt of which no rank failed."""
     attempt = data.attempts[number]
     what = attempt.stopped_by or ""
-    by_request = asked.sentence({"stopped_by": what, "asked": attempt.asked})
+    by_request = run.of_request({"stopped_by": what, "asked": attempt.asked})
     if by_request:
         return by_request
     if what == "hang":

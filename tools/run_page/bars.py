@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from itertools import accumulate
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.record import Row
+from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import clauses, listed
 from tools.progress import phases
-from tools.run_page import density, lengths, timeline
-from tools.run_page.density import QUIET, STOPPING
+from tools.run_page import timeline
 from tools.run_page.markup import escaped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from tools.run_page.density import Density
-    from tools.run_page.segments import Segment
-    from tools.run_page.timeline import Bar
+    from tools.run_page.timeline import Bar, Segment
 
+# What a rank does, the lowest layer of the drawing first.
+STEPS, BEFORE, RUNS, QUIET, STOPPING = "steps", "before", "runs", "quiet", "stopping"
+LAYERS = (STEPS, BEFORE, RUNS, QUIET, STOPPING)
+_UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+_EVERY = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+_MOST = 7  # marks after the first one
 HEIGHT, _TALL = 18, 36  # pixels
 _PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that say their numbers under the pointer
 PLAIN = "plain"  # the colour of a bar of which no phase is known
@@ -42,12 +46,12 @@ def words_of(key: str) -> str:
         phases.JOIN: tr("joins the others"),
         phases.PREPARE: tr("makes data and network"),
         phases.COMPILE: tr("compiles"),
-        density.BEFORE: tr("starts"),
+        BEFORE: tr("starts"),
         phases.STEPS: tr("takes steps"),
         phases.SAVE: tr("saves a checkpoint"),
         phases.EVAL: tr("measures held-out data"),
         phases.STOP: tr("training is done"),
-        density.RUNS: tr("runs; in which phase is not known"),
+        RUNS: tr("runs; in which phase is not known"),
         PLAIN: tr("runs; in which phase is not known"),
         FIRST_STEP: tr("first numbers in its log"),
         QUIET: tr("writes no line"),
@@ -94,7 +98,7 @@ def draw(name: str, bar: Bar, told: list[Segment], seconds: float) -> Drawn:
 def _rect(kind: str, begin: float, end: float, seconds: float) -> str:
     at = _percent(begin, seconds)
     width = max(0.25, _percent(end, seconds) - at)
-    title = escaped(f"{words_of(kind)}: {lengths.span(begin, end)}")
+    title = escaped(f"{words_of(kind)}: {span_of(begin, end)}")
     return (
         f'<rect class="{kind}" x="{at}%" width="{width:.2f}%" y="3" height="{HEIGHT - 6}"><title>{title}</title></rect>'
     )
@@ -124,22 +128,22 @@ def _percent(value: float, seconds: float) -> float:
 
 def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
     """All that is known of a rank in an attempt."""
-    words = [lengths.span(bar.begin, bar.end), way(bar.how)]
+    words = [span_of(bar.begin, bar.end), way(bar.how)]
     if bar.status is not None:
         words.append(tr("exit code {status}", status=bar.status))
     if bar.first_step is not None:
-        words.append(tr("first numbers after {time}", time=lengths.text(bar.first_step - bar.begin)))
+        words.append(tr("first numbers after {time}", time=duration(bar.first_step - bar.begin)))
     if bar.quiet is not None:
         words.append(quiet_words(bar.quiet))
     if bar.stops is not None:
-        words.append(tr("{time} from SIGTERM to its end", time=lengths.text(bar.end - bar.stops)))
-    done = [f"{words_of(one.phase)} {lengths.span(bar.begin + one.begin, bar.begin + one.end)}" for one in told]
+        words.append(tr("{time} from SIGTERM to its end", time=duration(bar.end - bar.stops)))
+    done = [f"{words_of(one.phase)} {span_of(bar.begin + one.begin, bar.begin + one.end)}" for one in told]
     return clauses(listed(words), *([listed(done[:8])] if done else []))
 
 
 def quiet_words(since: float) -> str:
     """Of a rank whose log ended long before the rank; since: seconds from the launch."""
-    return tr("no line after {time}", time=lengths.text(since))
+    return tr("no line after {time}", time=duration(since))
 
 
 # --- many ranks -------------------------------------------------------------------------------------------------------
@@ -147,7 +151,7 @@ def quiet_words(since: float) -> str:
 
 def draw_many(name: str, bars: list[Bar], seconds: float) -> Drawn:
     """Ranks as one drawing: at each moment how many do what."""
-    found, few = density.of(bars, _PARTS), density.of(bars, _HINTS)
+    found, few = density_of(bars, _PARTS), density_of(bars, _HINTS)
     heights = list(accumulate(found.layers.values(), lambda below, layer: [a + b for a, b in zip(below, layer)]))
     stacked = reversed([*zip(found.layers, heights)])  # each is drawn from the bottom on, so the highest one first
     areas = "".join(f'<path class="{layer}" d="{_area(height, len(bars))}"/>' for layer, height in stacked)
@@ -177,7 +181,7 @@ def _area(heights: list[int], ranks: int) -> str:
 
 def _at(found: Density, part: int) -> str:
     doing = [f"{words_of(name)}: {layer[part]}" for name, layer in found.layers.items() if layer[part]]
-    return clauses(lengths.text(found.moments[part]), *(doing or [tr("no rank runs")]))
+    return clauses(duration(found.moments[part]), *(doing or [tr("no rank runs")]))
 
 
 def many_words(bars: list[Bar]) -> str:
@@ -185,10 +189,10 @@ def many_words(bars: list[Bar]) -> str:
     words = [ways(bars)]
     ends = [bar.end for bar in bars if bar.how != timeline.RUNS]
     if ends:
-        words.append(tr("ends {span}", span=lengths.span(min(ends), max(ends))))
+        words.append(tr("ends {span}", span=span_of(min(ends), max(ends))))
     first = [bar.first_step for bar in bars if bar.first_step is not None]
     if first:
-        words.append(tr("first numbers {span}", span=lengths.span(min(first), max(first))))
+        words.append(tr("first numbers {span}", span=span_of(min(first), max(first))))
     return listed(words)
 
 
@@ -206,3 +210,83 @@ def _counted(how: str, number: int) -> str:
         timeline.RUNS: tr("{number} run", number=number),
         timeline.UNKNOWN: tr("{number} without a known end", number=number),
     }[how]
+
+
+# ---- Seconds as people read them, and the marks of an axis of time.
+
+
+def duration(seconds: float) -> str:
+    """``9.5 s``, ``86 s``, ``35 min 10 s``, ``2 h 15 min``, ``3 d 4 h``."""
+    if seconds < 119.5:
+        return f"{seconds:.1f} s" if seconds < 99.95 and round(seconds, 1) % 1 else f"{seconds:.0f} s"
+    whole = round(seconds)
+    for size, unit in _UNITS[:-1]:
+        if whole >= size:
+            below, small = _UNITS[_UNITS.index((size, unit)) + 1]
+            rest = whole % size // below
+            return f"{whole // size} {unit}" + (f" {rest} {small}" if rest else "")
+    return f"{whole} s"
+
+
+def span_of(begin: float, end: float) -> str:
+    """``0 s – 32.6 s``; once, where both are the same."""
+    words = [duration(begin), duration(end)]
+    return " – ".join(dict.fromkeys(words))
+
+
+def axis_marks(seconds: float) -> list[tuple[float, str]]:
+    """(seconds, text) of the marks of an axis from 0 on: at round numbers, in one unit, few enough to be read."""
+    every = _every(seconds)
+    size, unit = next(((size, unit) for size, unit in _UNITS if every >= size and every % size == 0), (1, "s"))
+    number = int(seconds / every + 1e-9)
+    return [(mark * every, _mark(mark * every / size, unit)) for mark in range(number + 1)]
+
+
+def _mark(value: float, unit: str) -> str:
+    return f"{value:g} {unit}" if value else "0"
+
+
+def _every(seconds: float) -> float:
+    for every in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, *_EVERY):
+        if seconds <= every * _MOST:
+            return every
+    every = float(_EVERY[-1])
+    while seconds > every * _MOST:  # days: 2, 4, 8 ...
+        every *= 2
+    return every
+
+
+# ---- Many ranks as one row: how many of them do what, at each moment.
+
+
+class Density(Record):
+    """How many ranks do what, at moments at even distances in the time in which any of them ran."""
+
+    begin: float
+    end: float
+    moments: list[float]
+    layers: dict[str, list[int]]  # by LAYERS, only those that some rank is in; a rank that has ended is in none
+
+
+def density_of(bars: Sequence[Bar], parts: int) -> Density:
+    """Of the bars of as many ranks, at the middles of `parts` parts of the time in which they ran."""
+    begin, end = min(bar.begin for bar in bars), max(bar.end for bar in bars)
+    moments = [begin + (end - begin) * (part + 0.5) / parts for part in range(parts)]
+    changes = {layer: [0] * (parts + 1) for layer in LAYERS}
+    for bar in bars:
+        for layer, since, until in _spans(bar):
+            changes[layer][bisect_left(moments, since)] += 1
+            changes[layer][bisect_left(moments, until)] -= 1
+    counted = {layer: list(accumulate(change[:-1])) for layer, change in changes.items()}
+    return Density(
+        begin=begin, end=end, moments=moments, layers={name: one for name, one in counted.items() if any(one)}
+    )
+
+
+def _spans(bar: Bar) -> list[tuple[str, float, float]]:
+    """(layer, begin, end) of what one rank did; without a first step nobody knows whether it takes steps."""
+    until = bar.end if bar.stops is None else bar.stops
+    end = until if bar.quiet is None else min(until, bar.quiet)
+    first = bar.first_step
+    found = [(RUNS, bar.begin, end)] if first is None else [(BEFORE, bar.begin, min(first, end)), (STEPS, first, end)]
+    return [span for span in [*found, (QUIET, end, until), (STOPPING, until, bar.end)] if span[1] < span[2]]

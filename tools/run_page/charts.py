@@ -8,20 +8,20 @@ from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, named
-from tools.run_page import curves, figures, outliers, told, when
+from tools.run_page import curves, figures, outliers, told
 from tools.run_page.curves import Drawn
 from tools.run_page.figures import BAND, MEDIAN, PLAIN, Chart, Line
 from tools.run_page.markup import section
 from tools.run_page.named import ALSO_FAILED, DRIFTS, FAILED, HUNG, MOST, NOT_FINITE, SILENT, SLOW, label
-from tools.run_page.quantities import ORDER, SPEEDS, shown, title_of
 from tools.run_page.reading import Curve, finite
+from tools.run_page.told import ORDER, SPEEDS, shown, title_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.run_page.named import Named
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
-    from tools.run_page.when import Clock
+    from tools.run_page.told import Clock
 
 _MOST_METRICS = 4
 _FAR = 3.0  # times as high as all that follows is a first value that the axis leaves out
@@ -51,7 +51,7 @@ def of_run(data: RunData, found: list[Outlier], names: dict[int, Named]) -> Char
             charts.append(_chart(field, ranks, apart, names))
         else:
             said.append(sentence)
-    return Charts(charts=charts, said=said, keys=_keys(data, charts, names), restarts=when.restarts(data), timed=False)
+    return Charts(charts=charts, said=said, keys=_keys(data, charts, names), restarts=told.restarts(data), timed=False)
 
 
 def _keys(data: RunData, charts: list[Chart], names: dict[int, Named]) -> list[tuple[str, str, str]]:
@@ -123,7 +123,7 @@ def _window(field: str, drawn: Drawn) -> int:
 def of_runs(runs: list[RunData], labels: list[str]) -> Charts:
     """The charts of several runs: the middle of the ranks of each; labels: what tells them apart, in their order."""
     charts, said = [], []
-    clocks = [when.clock_of(data) for data in runs]
+    clocks = [told.clock_of(data) for data in runs]
     timed = all(clock is not None for clock in clocks)
     for field in _fields(runs):
         middles = {number: middle(run.curves[field]) for number, run in enumerate(runs) if field in run.curves}

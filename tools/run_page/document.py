@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import os
+
+from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from tools.diagnosis.bundle.masking import Masker
+from tools.progress import lines
 from tools.run_page import (
     answer,
     attempts,
     charts,
     comparison,
-    environment,
     evidence,
     explained,
-    frame,
     hosts,
-    hung,
     named,
     outliers,
     reading,
     rows,
+    saving,
     sections,
     surroundings,
 )
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from tools.progress.lines import Pattern
     from tools.run_page.reading import RunData
 
+NAME = "report.html"
+COMPARED = "compared.html"
 PROGRAM = "tools/report.py"
 
 
@@ -52,19 +56,32 @@ def of_runs(runs: list[RunData]) -> str:
                 answer.html_of(data, failure, found, names, writer),
                 attempts.html_of(data, names, writer),
                 evidence.html_of(data, failure, names, writer),
-                hung.html_of(data, names, writer),
+                evidence.hung_html(data, names, writer),
                 sections.together(data, writer),
                 sections.differing(data, found, answer.odd(data, found, names), writer),
                 sections.before_start(data, writer),
                 rows.html_of(data, writer, names),
                 charts.html_of(charts.of_run(data, found, names)),
                 hosts.html_of(data, names, writer),
-                environment.html_of(around[0], writer),
+                sections.environment(around[0], writer),
                 sections.command(around[0], writer),
                 sections.notes(data, writer),
             ]
         )
-        return frame.html_of(data.name, body, PROGRAM)
+        return saving.file_of(data.name, body, PROGRAM)
     secrets = {value: name for each in around for value, name in each.secrets.items()}
     body = comparison.html_of(runs, around, Writer(Masker(secrets)))
-    return frame.html_of(tr("{number} runs", number=len(runs)), body, PROGRAM)
+    return saving.file_of(tr("{number} runs", number=len(runs)), body, PROGRAM)
+
+
+# ---- Writes the page into a run's folder, or where the user wants it.
+
+
+def write(runs: Sequence[str], output: str | None) -> str:
+    """Writes the page of these runs; returns its path.  Raises Refusal: why there is none."""
+    path = output or os.path.join(runs[0], NAME if len(runs) == 1 else COMPARED)
+    saving.check(path, PROGRAM)
+    with how_far.doing(tr("making the page")):
+        text = of_folders(runs, lines.load())
+    saving.save(text, path, output)
+    return path

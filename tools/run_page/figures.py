@@ -6,7 +6,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, listed
 from tools.run_page.markup import data, escaped
-from tools.run_page.quantities import SPEEDS, shown, title_of
+from tools.run_page.told import SPEEDS, shown, title_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,16 +14,25 @@ from hccl_tools.common.words import clauses, count, listed, one_line, short_path
 from hccl_tools.show import drawing, overview
 from hccl_tools.table import rank_table
 from tools.diagnosis import run
-from tools.run_page import grid, named, rank_states
+from tools.diagnosis.run import STOPPED_BY_US
+from tools.history.listing import RUNNING
+from tools.run_page import explained, markup, named
 from tools.run_page.markup import escaped, section
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
-    from tools.run_page.rank_states import State
-    from tools.run_page.reading import Rank, RunData
+    from tools.run_page.reading import Attempt, Rank, RunData
 
+# The most important first.
+FIRST, FAILED, APART, SLOW, SILENT, UNKNOWN, STOPPED, RUNS, GOOD = (
+    *("first", "failed", "apart", "slow", "silent"),
+    *("unknown", "stopped", "runs", "good"),
+)
+ORDER = (FIRST, FAILED, APART, SLOW, SILENT, UNKNOWN, STOPPED, RUNS, GOOD)
+PROBLEMS = (FIRST, FAILED, APART, SLOW, SILENT)
+MARKS = {FIRST: "✕", FAILED: "✕", APART: "‖", SLOW: "!", SILENT: "–", UNKNOWN: "?"}  # a colour alone says too little
 _MOST_LARGE = 64  # ranks whose cells have their numbers in them
 _MOST_CELLS = 4096  # of ranks; of more, a cell is a host
 _MOST_HOSTS = 16_384
@@ -44,7 +53,7 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
     hosts = _hosts(data)
     if not hosts:
         return ""
-    states = rank_states.of(data, names)
+    states = states_of(data, names)
     if len(data.ranks) > _MOST_CELLS:
         drawn = _of_hosts(hosts, states, writer)
     else:
@@ -66,9 +75,9 @@ def _hosts(data: RunData) -> list[Host]:
     return [Host(name=one_line(name), ranks=ranks) for name, ranks in found.items()]
 
 
-def _states() -> grid.States:
-    words = rank_states.words()
-    return grid.States(words={how: words[how] for how in rank_states.ORDER}, marks=rank_states.MARKS)
+def _states() -> markup.States:
+    words = words_of_state()
+    return markup.States(words={how: words[how] for how in ORDER}, marks=MARKS)
 
 
 def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) -> str:
@@ -79,10 +88,10 @@ def _block(host: Host, states: dict[int, State], large: bool, writer: Writer) ->
     told = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", told)
     cells = [_cell(rank, states[rank.rank], large, shown) for rank in host.ranks]
     name = f'<p class="name">{writer.text(host.name)}</p>'
-    return f'<div class="host">{name}{grid.of_cells(cells, writer.plain(told))}</div>\n'
+    return f'<div class="host">{name}{markup.of_cells(cells, writer.plain(told))}</div>\n'
 
 
-def _cell(rank: Rank, state: State, large: bool, shown: grid.States) -> str:
+def _cell(rank: Rank, state: State, large: bool, shown: markup.States) -> str:
     device = "" if rank.device is None else tr("device {device}", device=rank.device)
     status = "" if state.status is None else tr("exit code {status}", status=state.status)
     title = listed(filter(None, [named.label(rank.rank), device, shown.words[state.how], status]))
@@ -93,23 +102,23 @@ def _of_hosts(hosts: list[Host], states: dict[int, State], writer: Writer) -> st
     """A cell for each host, of the most important state of its ranks."""
     shown, cells = _states(), []
     for host in hosts[:_MOST_HOSTS]:
-        how = min((states[rank.rank].how for rank in host.ranks), key=rank_states.ORDER.index)
+        how = min((states[rank.rank].how for rank in host.ranks), key=ORDER.index)
         title = clauses(f"{host.name}: {named.ranks(rank.rank for rank in host.ranks)}", shown.words[how])
         cells.append(shown.cell(how, writer.text(title)))
     text = tr("One cell is a host, with the state of its worst rank.")
     if len(hosts) > _MOST_HOSTS:
         text += " " + tr("{some} of {all} hosts are shown.", some=_MOST_HOSTS, all=len(hosts))
     label = tr("{hosts}, one cell each", hosts=count(len(hosts), "host"))
-    return f'<p class="hint">{escaped(text)}</p>{grid.of_cells(cells, label)}'
+    return f'<p class="hint">{escaped(text)}</p>{markup.of_cells(cells, label)}'
 
 
 def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:
     """The hosts with a problem, by name; the worst first."""
     found = []
     for host in hosts:
-        bad = [rank.rank for rank in host.ranks if states[rank.rank].how in rank_states.PROBLEMS]
+        bad = [rank.rank for rank in host.ranks if states[rank.rank].how in PROBLEMS]
         if bad:
-            found.append((min(rank_states.ORDER.index(states[rank].how) for rank in bad), host, bad))
+            found.append((min(ORDER.index(states[rank].how) for rank in bad), host, bad))
     found.sort(key=lambda row: row[0])
     items = [f"<li>{_problem(host, bad, states, names, writer)}</li>" for _, host, bad in found[:_MOST_NAMED]]
     if len(found) > _MOST_NAMED:
@@ -119,10 +128,10 @@ def _problems(hosts: list[Host], states: dict[int, State], names: dict[int, Name
 
 
 def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[int, Named], writer: Writer) -> str:
-    words = rank_states.words()
+    words = words_of_state()
     by_state = grouped((states[rank].how, rank) for rank in bad)
     parts = []
-    for how in (how for how in rank_states.ORDER if how in by_state):
+    for how in (how for how in ORDER if how in by_state):
         chips = "".join(named.chip(names[rank]) for rank in by_state[how] if rank in names)
         parts.append(f"{chips}{escaped(named.ranks(by_state[how]))}: {escaped(words[how])}")
     return f"<b>{writer.text(host.name)}</b> {'; '.join(parts)}"
@@ -159,3 +168,69 @@ def _read(path: str, data: RunData) -> overview.Overview | None:
         return None
     view = None if problems else overview.of(parsed)
     return view if view and view.servers else None
+
+
+# ---- What became of each rank in the last attempt, as one word of a few: for what shows all ranks at once.
+
+
+class State(Record):
+    """Of one rank."""
+
+    how: str
+    status: int | None
+
+
+def states_of(data: RunData, names: dict[int, Named]) -> dict[int, State]:
+    """{rank: State} of all ranks of the plan."""
+    attempt, silent, roots = data.attempts[-1], _silent(data), explained.roots_of(data)
+    found = {}
+    for rank in data.ranks:
+        status = attempt.members.get(str(rank.rank), {}).get("status")
+        status = status if type(status) is int else None
+        why = names[rank.rank].why if rank.rank in names else ()
+        how = _how(attempt, str(rank.rank), status, data.run.state == RUNNING)
+        if rank.rank in roots:
+            how = FIRST
+        elif how not in (FIRST, FAILED):
+            if named.HUNG in why:
+                how = APART
+            elif named.SLOW in why:
+                how = SLOW
+            elif rank.rank in silent:
+                how = SILENT
+        found[rank.rank] = State(how=how, status=status)
+    return found
+
+
+def _how(attempt: Attempt, name: str, status: int | None, runs: bool) -> str:
+    if name == attempt.first_failure or name in attempt.also_failed:
+        return FAILED
+    if status is None:
+        return RUNS if runs else UNKNOWN
+    if status == 0:
+        return GOOD
+    if attempt.stopped_by and attempt.first_failure is None:
+        return STOPPED  # the stack of a rank that hangs comes with SIGABRT
+    return STOPPED if status in STOPPED_BY_US else FAILED
+
+
+def _silent(data: RunData) -> set[int]:
+    """Ranks whose log of the last attempt is here and has no number, where the logs of most ranks have some."""
+    last = {rank: logs[-1] for rank, logs in data.logs.items() if len(logs) == len(data.attempts)}
+    found = {rank for rank, log in last.items() if not log.columns and not log.metrics}
+    return found if 2 * len(found) < len(last) else set()
+
+
+def words_of_state() -> dict[str, str]:
+    """{state: what it is called}"""
+    return {
+        FIRST: tr("failed first"),
+        FAILED: tr("failed"),
+        APART: tr("elsewhere than the others, when the job hung"),
+        SLOW: tr("slow"),
+        SILENT: tr("no numbers in its log"),
+        UNKNOWN: tr("its end is not known"),
+        STOPPED: tr("was stopped"),
+        RUNS: tr("runs"),
+        GOOD: tr("ended with 0"),
+    }

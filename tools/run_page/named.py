@@ -6,7 +6,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named
 from tools.diagnosis import hang, slow_ranks
-from tools.run_page import explained, outliers, silence
+from tools.run_page import explained, outliers, timeline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _reasons(data: RunData, found: Iterable[Outlier]) -> Iterable[tuple[str, int
         for why, names in ((FAILED, [attempt.first_failure]), (ALSO_FAILED, attempt.also_failed)):
             yield from ((why, int(name)) for name in names if name and name.isdecimal() and int(name) in known)
     yield from ((HUNG, rank) for rank in hang.apart(data.launch, data.folder)[:MOST] if rank in known)
-    yield from ((SILENT, rank) for rank in silence.ranks(data))
+    yield from ((SILENT, rank) for rank in timeline.ranks(data))
     told = slow_ranks.of_run(data.launch)
     yield from ((SLOW, row["rank"]) for row in told if row["rank"] in known)
     yield from ((_OF_OUTLIER[one.kind], one.rank) for one in found)

@@ -8,9 +8,9 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed
 from tools.progress import phases
 from tools.progress.lines import Kinds
-from tools.run_page import attempts, bars, density, lengths, named, segments, timeline
+from tools.run_page import attempts, bars, named, timeline
 from tools.run_page.markup import escaped, section
-from tools.run_page.silence import log_of
+from tools.run_page.timeline import log_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from tools.run_page.markup import Writer
     from tools.run_page.named import Named
     from tools.run_page.reading import RunData
-    from tools.run_page.segments import Segment
-    from tools.run_page.timeline import Bar, Block, Timeline
+    from tools.run_page.timeline import Bar, Block, Segment, Timeline
 
 _MOST_HOSTS = 8  # whose clocks differ
 # The parts of a drawing, in the order of the legend.
 _KEYS = (
-    *(density.BEFORE, *phases.PHASES, bars.PLAIN, density.RUNS),
-    *(bars.FIRST_STEP, density.QUIET, density.STOPPING, bars.FAILED),
+    *(bars.BEFORE, *phases.PHASES, bars.PLAIN, bars.RUNS),
+    *(bars.FIRST_STEP, bars.QUIET, bars.STOPPING, bars.FAILED),
 )
 _HATCH = (
     '<svg class="defs" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="6" height="6" '
@@ -56,7 +55,7 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
 def _heading(data: RunData, block: Block, writer: Writer) -> str:
     """Which attempt, from when until when, and how it ended; the page says above why the rank failed."""
     name = tr("Attempt {number} of {all}", number=block.number + 1, all=len(data.attempts))
-    span = lengths.span(block.begin, block.end)
+    span = bars.span_of(block.begin, block.end)
     failed = data.attempts[block.number].first_failure
     if failed is None:
         why = attempts.why(data, block.number)
@@ -79,7 +78,7 @@ def _rows(
         if bar is None:
             continue
         told = _phases(data, block.number, rank, logs[rank], bar, kinds)
-        drawn = bars.draw(named.label(rank), bar, segments.wide(told, line.seconds), line.seconds)
+        drawn = bars.draw(named.label(rank), bar, timeline.wide_segments(told, line.seconds), line.seconds)
         chip = named.chip(one) if one else ""
         note = _note(bar, one.why if one and last else (), all_quiet)
         found.append((_row(chip + escaped(named.label(rank)), drawn.svg, note), set(drawn.keys)))
@@ -102,7 +101,7 @@ def _phases(data: RunData, number: int, rank: int, name: str, bar: Bar, kinds: K
         return []
     until = (bar.end if bar.stops is None else bar.stops) - bar.begin
     try:
-        found = segments.of_log(os.path.join(data.attempts[number].logs, name), kinds, log.first, until)
+        found = timeline.segments_of_log(os.path.join(data.attempts[number].logs, name), kinds, log.first, until)
     except (OSError, ValueError):  # it was there a moment ago; without it the bar has no phases
         return []
     return [] if all(one.phase == phases.START for one in found) else found
@@ -144,7 +143,7 @@ def _legend(keys: set[str]) -> str:
 
 def _notes(data: RunData, last: Block, writer: Writer) -> str:
     since = _all_quiet(last)
-    notes = [] if since is None else [tr("No rank has a line after {time}.", time=lengths.text(since))]
+    notes = [] if since is None else [tr("No rank has a line after {time}.", time=bars.duration(since))]
     notes += [
         tr(
             "Times are seconds from the launch, by the launcher's clock. What a log tells is put there as if its first "
@@ -166,7 +165,7 @@ def _notes(data: RunData, last: Block, writer: Writer) -> str:
 
 def _axis(seconds: float) -> str:
     parts = []
-    for at, text in lengths.marks(seconds):
+    for at, text in bars.axis_marks(seconds):
         place = round(100 * at / seconds, 2)
         anchor = "start" if not at else "end" if place > 96 else "middle"
         parts.append(f'<line x1="{place}%" x2="{place}%" y1="0" y2="4"/>')

@@ -1,14 +1,17 @@
-"""Small parts of the page of one run: its state, what speaks against it, the command that repeats it, notes."""
+"""Small parts of the page of one run: its state, what speaks against it, the command, the environment, notes."""
 
 from __future__ import annotations
 
+import os
+
 from hccl_tools.common import any_json
 from hccl_tools.common.language import tr
-from hccl_tools.common.words import clauses
+from hccl_tools.common.words import clauses, count
 from tools.diagnosis import slow_ranks
+from tools.diagnosis.bundle import pages
 from tools.history.listing import LOST, RUNNING
-from tools.run_page import charts
-from tools.run_page.markup import escaped, section
+from tools.run_page import charts, named, surroundings
+from tools.run_page.markup import escaped, section, table
 from tools.together import findings
 
 TYPE_CHECKING = False
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from tools.run_page.outliers import Outlier
     from tools.run_page.reading import RunData
     from tools.run_page.surroundings import Surroundings
+
+_MOST_VALUES = 20  # of one variable
+_MOST_NAMES = 40
 
 
 def state_of(run: Run) -> tuple[str, str]:
@@ -85,3 +91,55 @@ def command(around: Surroundings, writer: Writer) -> str:
         text = tr("This is the command of one rank: launch.json does not have the one that was typed.")
         body += f'<p class="hint">{escaped(text)}</p>'
     return section("command", tr("To repeat it"), body)
+
+
+# ---- The environment of the ranks on the page: what differs between them, what the launcher set, versions.
+
+
+def environment(around: Surroundings, writer: Writer) -> str:
+    """Differences between the ranks' environments, what they share, versions."""
+    parts = []
+    if around.unreadable:
+        text = tr("The environments of {ranks} belong to another user.", ranks=count(around.unreadable, "rank"))
+        parts.append(f'<p class="hint">{escaped(text)}</p>')
+    parts += _differences(around, writer)
+    shared = [
+        (f"<code>{writer.text(name)}</code>", _value(name, value, writer)) for name, value in around.exports.items()
+    ]
+    if shared:
+        inside = table([tr("variable"), tr("value")], shared, cards=True)
+        title = tr("Set by the launcher for all ranks: {number}", number=len(shared))
+        parts.append(f"<details><summary>{escaped(title)}</summary>{inside}</details>")
+    versions = writer.lines(pages.versions().splitlines())
+    title = tr("Versions where this page was written, on {host}", host=os.uname().nodename)
+    parts.append(f"<details><summary>{escaped(title)}</summary><pre>{versions}</pre></details>")
+    return section("environment", tr("Environment"), "\n".join(parts))
+
+
+def _differences(around: Surroundings, writer: Writer) -> list[str]:
+    if not around.files:
+        return []
+    parts = []
+    rows = [
+        (f"<code>{writer.text(one.name)}</code>", _value(one.name, value, writer), escaped(named.ranks(ranks)))
+        for one in around.different
+        for value, ranks in one.values[:_MOST_VALUES]
+    ]
+    if rows:
+        parts.append(f"<h3>{escaped(tr('Differences between the ranks'))}</h3>")
+        parts.append(table([tr("variable"), tr("value"), tr("ranks")], rows, cards=True))
+    else:
+        parts.append(f"<p>{escaped(tr('No variable has another value in some of the ranks.'))}</p>")
+    for text, names in (
+        (tr("Each rank has its own: {names}"), around.own),
+        (tr("Each host has its own: {names}"), around.of_hosts),
+    ):
+        if names:
+            line = text.replace("{names}", ", ".join(names[:_MOST_NAMES]))
+            parts.append(f'<p class="hint">{writer.text(line)}</p>')
+    return parts
+
+
+def _value(name: str, value: str | None, writer: Writer) -> str:
+    shown = surroundings.shown(name, value)
+    return f"<i>{escaped(tr('not set'))}</i>" if shown is None else f"<code>{writer.text(shown)}</code>"

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from tools.run_page.reading import RunData
 
     Curves = dict[str, dict[int, Curve]]
+    from typing import Any
 
+# the name in the document: that of tools/progress/series.py
+FIELDS = {"loss": "loss", "step_time": "step_ms", "data_time": "data_ms", "before_time": "before_ms"}
+_NAMES = {field: name for name, field in FIELDS.items()}
 MOST_ROWS = 16  # of more ranks the others share a line
 _MOST_MARKED = 24
 _LEAST_OTHERS = 3  # of fewer there is no middle
@@ -95,3 +99,57 @@ def course(steps: list[int], values: list[float], width: int = WIDTH) -> list[fl
         sums[part] += value
         counts[part] += 1
     return [total / number if number else None for total, number in zip(sums, counts)]
+
+
+# ---- The numbers of a run for a program: what plot_log.py prints with --json.  Times are milliseconds.
+
+
+def document(data: RunData, found: list[Outlier], run: str) -> dict[str, Any]:
+    """All of them.  run: the folder, as the user names it."""
+    typical = {
+        name: outliers.typical(data.curves.get(field, {})) for name, field in FIELDS.items() if field in outliers.TIMES
+    }
+    ranks = [
+        {
+            "rank": rank,
+            "median": {name: times.get(rank) for name, times in typical.items()},
+            "points": points(data, rank),
+        }
+        for rank in data.logs
+    ]
+    known = [one for one in found if one.field in _NAMES]
+    return {
+        "folder": run,
+        "ranks": ranks,
+        "slow": [_slow(one) for one in known if one.kind == outliers.SLOW],
+        "drifting": [
+            {"rank": one.rank, "loss": one.value, "median": one.middle} for one in known if one.kind == outliers.DRIFT
+        ],
+        "not_finite": [
+            {"rank": one.rank, "field": _NAMES[one.field], "step": one.step, "times": one.times}
+            for one in known
+            if one.kind == outliers.NOT_FINITE
+        ],
+        "notes": data.notes,
+    }
+
+
+def points(data: RunData, rank: int) -> list[dict[str, Any]]:
+    """The steps of a rank in their order, and its numbers there; None where its log does not say."""
+    at: dict[int, dict[str, Any]] = {}
+    for name, field in FIELDS.items():
+        curve = data.curves.get(field, {}).get(rank)
+        for step, value in zip(curve.steps, curve.values) if curve else ():
+            at.setdefault(step, {"step": step, **dict.fromkeys(FIELDS)})[name] = value
+    return [at[step] for step in sorted(at)]
+
+
+def _slow(one: Outlier) -> dict[str, Any]:
+    return {
+        "rank": one.rank,
+        "kind": _NAMES[one.field],
+        "time": one.value,
+        "median": one.middle,
+        "since": one.since,
+        "until": one.until,
+    }

@@ -10,19 +10,26 @@ import os
 import time
 from statistics import median
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import any_json, documents, utc
 from hccl_tools.common.grouping import grouped
-from hccl_tools.common.record import Record
+from hccl_tools.common.record import Record, Row
 from tools.history.listing import RUNNING
-from tools.run_page.silence import LEAST, last_line, log_of, seconds_of
+from tools.progress import phases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tools.progress.lines import Kinds
+    from tools.progress.phases import Mark
     from tools.progress.series import Series
     from tools.run_page.reading import Attempt, RunData
 
+LEAST = 10.0  # seconds without a line that are worth a word
+_SHARE = 3  # of a run: so large a part of it without a line, while the middle rank wrote
+_LEAST_RANKS = 3
+_MOST = 1 << 20  # bytes that are read of a log's beginning, and of its end
+_NARROW = 400  # a phase that takes less than one of so many parts of the axis is not drawn
 MOST_ROWS = 12  # ranks of an attempt that have a row of their own
 _FEW_ROWS, _MANY_ATTEMPTS = 3, 3  # of each attempt but the last one, where there are more attempts than that
 _QUIET_SHARE = 20  # a pause before the end is worth a word if it is so large a part of the attempt
@@ -175,3 +182,101 @@ def clocks(data: RunData) -> list[tuple[str, str, float]]:
         return []
     first, base = next(iter(middles.items()))
     return [(host, first, value - base) for host, value in middles.items() if abs(value - base) > TOLERANCE]
+
+
+# ---- The phases of one rank in one attempt, as its log tells them: what it did from when until when.
+
+
+class Segment(Row):
+    """A phase, in seconds from the first line of the log."""
+
+    phase: str  # of tools/progress/phases.py
+    begin: float
+    end: float
+
+
+def segments_of_log(path: str, kinds: Kinds, first: float, until: float) -> list[Segment]:
+    """The phases by the times of lines; first: the time of the first line, until: when the rank ended.
+
+    Of a large log the beginning and the end are read.  Raises OSError, and ValueError: it cannot be a path.
+    """
+    documents.refuse_special(path)
+    with open(path, "rb") as file:
+        block = file.read(_MOST)
+        rest = file.seek(0, os.SEEK_END) - _MOST
+        file.seek(max(_MOST, rest))
+        told = [*phases.marks(block, kinds), *phases.marks(file.read(_MOST), kinds)]
+    return segments_of_marks(told, first, until)
+
+
+def segments_of_marks(told: list[Mark], first: float, until: float) -> list[Segment]:
+    """The phases between marks.  A mark without a time ends nothing; one that lies before the last one neither."""
+    found: list[Segment] = []
+    now, begin = phases.START, 0.0
+    for number, mark in enumerate(told):
+        after = phases.after(told[: number + 1], phases.START) or phases.START
+        if mark.at is None or after == now:
+            continue
+        at = min(until, mark.at - first)
+        if at < begin:
+            continue
+        found += [Segment(now, begin, at)] if at > begin else []
+        now, begin = after, at
+    return [*found, Segment(now, begin, until)] if until > begin else found
+
+
+def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
+    """Those that are wide enough to be seen on an axis of so many seconds; the phase before takes the others' place."""
+    kept: list[Segment] = []
+    for one in found:
+        if kept and (one.phase == kept[-1].phase or one.end - one.begin < axis / _NARROW):
+            kept[-1] = kept[-1]._replace(end=one.end)
+        else:
+            kept.append(one)
+    return kept
+
+
+# ---- Ranks whose logs ended long before those of the others, while they still ran.
+
+
+def seconds_of(attempt: Attempt, name: str) -> float | None:
+    """How long a member ran, as launch.json says it."""
+    seconds = attempt.members.get(name, {}).get("seconds")
+    if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
+        return None
+    return float(seconds)
+
+
+def log_of(data: RunData, rank: int, attempt: int) -> Series | None:
+    """The log of a rank in an attempt, where each attempt has one."""
+    logs = data.logs.get(rank, [])
+    return logs[attempt] if len(logs) == len(data.attempts) else None
+
+
+def last_line(log: Series | None) -> float | None:
+    """How long after its first line a log has its last one: both are of one clock."""
+    if log is None or log.first is None or log.last is None or log.last < log.first:
+        return None
+    return log.last - log.first
+
+
+def ranks(data: RunData) -> list[int]:
+    """The silent ranks of the last attempt.
+
+    The last line of such a rank is earlier than that of the middle rank by more than 10 s, and by more than a third of
+    the attempt.  It ran for more than 10 s after that line, so it did not just end.
+    """
+    number = len(data.attempts) - 1
+    told = {rank.rank: last_line(log_of(data, rank.rank, number)) for rank in data.ranks}
+    spoke = {rank: last for rank, last in told.items() if last is not None}
+    if len(spoke) < _LEAST_RANKS:
+        return []
+    attempt = data.attempts[number]
+    ran = {rank: seconds_of(attempt, str(rank)) for rank in spoke}
+    whole = max([*spoke.values(), *(seconds for seconds in ran.values() if seconds is not None)])
+    limit = median(spoke.values()) - max(LEAST, whole / _SHARE)
+    return [rank for rank, last in spoke.items() if last < limit and _ran_on(ran[rank], last)]
+
+
+def _ran_on(seconds: float | None, last: float) -> bool:
+    return seconds is None or seconds - last > LEAST

@@ -106,14 +106,14 @@ def _read(job: Job, ranks: Sequence[int]) -> dict[int, Series]:
 
 def _sizes(job: Job, ranks: Sequence[int]) -> list[Row]:
     """Ranks that print another size of the job, those with the same words in one row."""
-    from tools.together import sizes
+    from tools.together import files
 
     world = sum(job.sizes)
     right = {world, *job.sizes}
-    same: dict[str, tuple[sizes.Said, list[int]]] = {}
+    same: dict[str, tuple[files.Said, list[int]]] = {}
     for rank in ranks:
         try:
-            said = sizes.wrong(sizes.of_log(_path(job, rank)), right)
+            said = files.wrong_size(files.sizes_of(_path(job, rank)), right)
         except OSError:
             continue
         if said:

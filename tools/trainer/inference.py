@@ -9,7 +9,7 @@ from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.config import modes
 from tools.trainer import checkpoints, datasets
-from tools.trainer.checkpoints import choosing, converting, loading, strategies
+from tools.trainer.checkpoints import choosing, converting, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,13 +36,10 @@ def check_folder(out: str) -> None:
     """Refuses a file to write whose folder does not exist."""
     folder = os.path.dirname(out) or "."
     if not os.path.isdir(folder):
-        raise checkpoints.CheckpointError(
-            tr(
-                "{path} cannot be written: no folder {folder}; make it first",
-                path=one_line(out),
-                folder=one_line(folder),
-            )
+        text = tr(
+            "{path} cannot be written: no folder {folder}; make it first", path=one_line(out), folder=one_line(folder)
         )
+        raise checkpoints.CheckpointError(text)
 
 
 def unwritable(out: str, error: OSError) -> str:
@@ -57,16 +54,15 @@ def unwritable(out: str, error: OSError) -> str:
 def check_held_out(path: str, filled: dict) -> None:
     """Refuses the config `path` where it names no held-out data, or this is not there."""
     if "eval" not in filled:
-        raise configs.ConfigError(
-            tr("{path}: has no section eval:, which names the held-out data; add one", path=one_line(path))
-        )
+        text = tr("{path}: has no section eval:, which names the held-out data; add one", path=one_line(path))
+        raise configs.ConfigError(text)
     datasets.check_held_out(filled)
 
 
 def load_whole(path: str, network: nn.Cell) -> None:
     """Loads the undivided `network` from a file, or from the checkpoints of a job on any number of ranks."""
     with converting.whole(path) as file:
-        loading.load(file, network, source=path)
+        saving.load(file, network, source=path)
 
 
 def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ranks: int, images: ms.Tensor) -> None:
@@ -81,7 +77,7 @@ def load_slices(source: str, config: dict, model: ms.Model, network: nn.Cell, ra
         wanted = {name: [*layout, [], 0, 0, None] for name, layout in layouts.items()}
         _load_cut(source, files, network, wanted)
     elif labels[0].whole:  # MindSpore cuts the weights when it compiles the network
-        loading.load(files[0][0], network)
+        saving.load(files[0][0], network)
     else:
         _load_cut(source, files, network, model.infer_predict_layout(images))
 
@@ -95,18 +91,17 @@ def _load_cut(source: str, files: dict[int, tuple[str, Label]], network: nn.Cell
 
     strategy = strategies.beside(source)
     strategies.check_ranks(strategy, len(files))
-    first = loading.read(files[0][0])
+    first = saving.read(files[0][0])
     shapes = {name: tuple(parameter.shape) for name, parameter in first.items()}
     wholes = strategies.whole_shapes(strategy, shapes, source)
     own = {name: strategies.parts(layout[0], layout[1]) for name, layout in wanted.items()}
     for parameter in network.get_parameters():
         parts = own.get(parameter.name, (1,) * len(parameter.shape))
         whole = tuple(size * number for size, number in zip(parameter.shape, parts))
-        loading.check_fit(source, wholes, {parameter.name: whole})
+        saving.check_fit(source, wholes, {parameter.name: whole})
     try:
         ms.load_distributed_checkpoint(network, [path for path, _ in files.values()], wanted, strategy)
     except (ValueError, TypeError, RuntimeError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise checkpoints.CheckpointError(
-            tr("MindSpore cannot load {source}: {reason}", source=one_line(source), reason=reason)
-        ) from error
+        text = tr("MindSpore cannot load {source}: {reason}", source=one_line(source), reason=reason)
+        raise checkpoints.CheckpointError(text) from error

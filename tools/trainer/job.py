@@ -55,10 +55,8 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
 
     set_device(config, device)
     if "jit_level" in config["system"]:
-        print(
-            tr("MindSpore compiles with jit_level {level}", level=ms.get_context("jit_config")["jit_level"]),
-            flush=True,
-        )
+        message = tr("MindSpore compiles with jit_level {level}", level=ms.get_context("jit_config")["jit_level"])
+        print(message, flush=True)
     ms.set_seed(config["system"]["seed"])
     if not config["system"]["distribute"]:
         return 0, 1
@@ -68,14 +66,12 @@ def start(config: dict, device: int | None) -> tuple[int, int]:
     rank, ranks = communication.get_rank(), communication.get_group_size()
     expected = os.environ.get("RANK_ID", str(rank))
     if expected != str(rank):
-        raise Refusal(
-            BAD,
-            tr(
-                "MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}",
-                rank=rank,
-                expected=expected,
-            ),
+        text = tr(
+            "MindSpore made this rank {rank}, but the launcher started it as RANK_ID={expected}",
+            rank=rank,
+            expected=expected,
         )
+        raise Refusal(BAD, text)
     set_mode(config, rank, ranks)
     return rank, ranks
 

@@ -45,14 +45,13 @@ def _number(names: tuple[str, ...], default: int, least: int) -> int:
             number = whole_number(os.environ[name], least)
             if number is None:
                 found = short(os.environ[name])
-                raise Unusable(
-                    tr(
-                        "{name}={found} is not a number from {least} on; the launcher sets it, so unset your own",
-                        name=name,
-                        found=found,
-                        least=least,
-                    )
+                text = tr(
+                    "{name}={found} is not a number from {least} on; the launcher sets it, so unset your own",
+                    name=name,
+                    found=found,
+                    least=least,
                 )
+                raise Unusable(text)
             return number
     return default
 
@@ -75,9 +74,8 @@ def check(config: dict[str, Any]) -> None:
             target=target,
         )
         raise Unusable(text)
-    raise Unusable(
-        tr(
-            "system.distribute is True, but no launcher has started this process; use a launch "
-            "script, such as scripts/ascend2p.sh, or train alone with -o system.distribute=False"
-        )
+    message = tr(
+        "system.distribute is True, but no launcher has started this process; use a launch "
+        "script, such as scripts/ascend2p.sh, or train alone with -o system.distribute=False"
     )
+    raise Unusable(message)

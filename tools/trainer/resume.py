@@ -1,8 +1,9 @@
-"""Saves checkpoints during training, and resumes a run from them."""
+"""Saves checkpoints during training and when it is asked to end, and resumes a run from them."""
 
 from __future__ import annotations
 
 import os
+import time
 
 import mindspore as ms
 from mindspore import dataset as datasets
@@ -11,11 +12,18 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config import modes
 from tools.trainer import agreement, checkpoints
-from tools.trainer.checkpoints import choosing, labels, loading, saving, strategies
+from tools.trainer.checkpoints import choosing, labels, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mindspore import nn
+
+    from tools.trainer.end_requests import Requests
+
+ASK_EVERY = 1.0  # seconds
+SAVED = "asked to end: the checkpoint is saved"  # tools/features/saving.py looks for this line
 
 
 class SaveCheckpoints(ms.Callback):
@@ -88,16 +96,15 @@ class Continuation:
         self.found = self._choose()
         self.epochs, self.steps = self.found[1].done(epoch_steps) if self.found else (0, 0)
         if self.found and self.steps and config["train"]["dataset_sink_mode"]:
-            raise checkpoints.CheckpointError(
-                tr(
-                    "{path} was saved after step {steps} of {epoch_steps} of an epoch, and with "
-                    "dataset sink mode training can only go on from the end of an epoch; continue "
-                    "with -o train.dataset_sink_mode=False",
-                    path=one_line(self.found[0]),
-                    steps=self.steps,
-                    epoch_steps=epoch_steps,
-                )
+            text = tr(
+                "{path} was saved after step {steps} of {epoch_steps} of an epoch, and with "
+                "dataset sink mode training can only go on from the end of an epoch; continue "
+                "with -o train.dataset_sink_mode=False",
+                path=one_line(self.found[0]),
+                steps=self.steps,
+                epoch_steps=epoch_steps,
             )
+            raise checkpoints.CheckpointError(text)
 
     @property
     def steps_done(self) -> int:
@@ -114,21 +121,20 @@ class Continuation:
                 root, self.rank, self.ranks, self.config["model"]["name"], gather, checkpoints.earlier_sizes()
             )
             if found:
-                print(
-                    tr("continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])),
-                    flush=True,
+                message = tr(
+                    "continues after {point}, from {path}", point=self._shown(found[1]), path=one_line(found[0])
                 )
+                print(message, flush=True)
                 return found
             print(tr("no checkpoint that is whole on all ranks in {root}", root=one_line(root)), flush=True)
         by_user = "LAUNCH_JOB" not in os.environ  # a launcher has checked RESUME=1 of its user
         if roots and ("resume_from" in self.config["train"] or by_user):
-            raise checkpoints.CheckpointError(
-                tr(
-                    "no checkpoint that is whole on all ranks is in {folders}; name another folder in "
-                    "train.resume_from, or train from the beginning without it and without RESUME=1",
-                    folders=tr(" or in ").join(map(one_line, roots)),
-                )
+            text = tr(
+                "no checkpoint that is whole on all ranks is in {folders}; name another folder in "
+                "train.resume_from, or train from the beginning without it and without RESUME=1",
+                folders=tr(" or in ").join(map(one_line, roots)),
             )
+            raise checkpoints.CheckpointError(text)
         return None
 
     def _shown(self, label: labels.Label) -> str:
@@ -144,13 +150,13 @@ class Continuation:
         pretrained = self.config["train"].get("pretrained")
         if self.found:
             self._check_whole(*self.found)
-            loading.load(self.found[0], network, state)
+            saving.load(self.found[0], network, state)
             # Without this the data would begin with the first epoch's order again; the quick way of going
             # on would draw other random augmentations than an undisturbed run.
             datasets.config.set_fast_recovery(False)
             data.set_init_step(self.steps_done)
         elif pretrained:
-            loading.load(pretrained, network)
+            saving.load(pretrained, network)
 
     def _check_whole(self, path: str, label: labels.Label) -> None:
         """Refuses slices where MindSpore itself will cut the network: it does so later, from whole weights."""
@@ -158,19 +164,18 @@ class Continuation:
         if section["mode"] in modes.BY_MINDSPORE and section["pipeline_stages"] == 1 and not label.whole:
             root = os.path.dirname(os.path.dirname(path))
             strategy = strategies.beside(root)
-            raise checkpoints.CheckpointError(
-                tr(
-                    "{path} has a slice of the network, and training in mode {mode} starts from "
-                    "the whole; merge it with python tools/convert_ckpt.py {source} NEW_FOLDER "
-                    "--src_strategy {strategy} --ranks {ranks} and continue with -o "
-                    "train.resume_from=NEW_FOLDER",
-                    path=one_line(path),
-                    mode=section["mode"],
-                    source=one_line(root),
-                    strategy=one_line(strategy),
-                    ranks=self.ranks,
-                )
+            text = tr(
+                "{path} has a slice of the network, and training in mode {mode} starts from "
+                "the whole; merge it with python tools/convert_ckpt.py {source} NEW_FOLDER "
+                "--src_strategy {strategy} --ranks {ranks} and continue with -o "
+                "train.resume_from=NEW_FOLDER",
+                path=one_line(path),
+                mode=section["mode"],
+                source=one_line(root),
+                strategy=one_line(strategy),
+                ranks=self.ranks,
             )
+            raise checkpoints.CheckpointError(text)
 
     def saving(self, network: nn.Cell) -> SaveCheckpoints:
         """The callback that saves; a run that starts from the beginning is marked as the newest."""
@@ -187,3 +192,63 @@ class Continuation:
         mode = self.config["parallel"]["mode"]
         label = labels.Label(model=model, mode=mode, run=run, rank=self.rank, ranks=self.ranks, whole=whole)
         return SaveCheckpoints(network, self.folder, prefix, label, self.config["train"], self.steps_done)
+
+
+# ---- Ends training on a request: all ranks after the same step, each with a checkpoint.
+#
+# A signal reaches the ranks at different steps.  So they ask each other about once a second, and stop together if one
+# of them was asked.  They must ask after the same step: each time they agree on the step of the next time, too.
+
+
+class SaveOnRequest(ms.Callback):
+    """saves: the callback that saves; gather: the numbers of all ranks, one row each; None: there is one rank.
+
+    Place it behind the callback that saves.  With dataset sink mode MindSpore calls back once an epoch, so the request
+    is heeded at the end of the epoch.  ended: training has ended on request.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        saves: SaveCheckpoints,
+        gather: Callable[[list[int]], list[list[int]]] | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self.requests, self.saves, self.gather, self.clock = requests, saves, gather, clock
+        self.ended = False
+        self._next = 0  # the step after which the ranks ask each other
+        self._last: tuple[int, float] | None = None  # the step of the last time, and when that was
+
+    def on_train_begin(self, run_context: ms.RunContext) -> None:
+        self.requests.heed()
+
+    def on_train_step_end(self, run_context: ms.RunContext) -> None:
+        run = run_context.original_args()
+        if self.gather is not None and run.cur_step_num < self._next:
+            return
+        if self._are_asked(run.cur_step_num):
+            self.ended = True
+            if run.cur_step_num > self.saves.saved:
+                self.saves.save(run_context)
+            step = (run.cur_step_num - 1) % run.batch_num + 1
+            print(f"epoch: {run.cur_epoch_num} step: {step}, {SAVED}", flush=True)
+            run_context.request_stop()
+
+    def _are_asked(self, step: int) -> bool:
+        """Whether a rank was asked to end; also agrees on the next step after which this is called."""
+        if self.gather is None:
+            return self.requests.asked
+        rows = self.gather([int(self.requests.asked), self._steps_until_next(step)])
+        self._next = step + min(row[1] for row in rows)
+        return any(row[0] for row in rows)
+
+    def _steps_until_next(self, step: int) -> int:
+        """About as many as fit into ASK_EVERY; at most twice those of the last time, because steps may become slow."""
+        now, last = self.clock(), self._last
+        self._last = step, now
+        if last is None:
+            return 1
+        steps = step - last[0]
+        took = (now - last[1]) / steps
+        return max(1, min(2 * steps, int(ASK_EVERY / took) if took > 0 else 2 * steps))

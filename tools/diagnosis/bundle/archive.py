@@ -120,12 +120,10 @@ class Archive:
 
     def _refusal(self, error: OSError) -> Refusal:
         reason = error.strerror or str(error)
-        return Refusal(
-            USAGE,
-            tr(
-                "--bundle {path}: cannot be written: {reason}; no file is made", path=one_line(self.path), reason=reason
-            ),
+        text = tr(
+            "--bundle {path}: cannot be written: {reason}; no file is made", path=one_line(self.path), reason=reason
         )
+        return Refusal(USAGE, text)
 
 
 def harmless(name: str) -> str:

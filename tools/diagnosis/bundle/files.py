@@ -11,7 +11,7 @@ from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record, Row
 from tools.diagnosis import job_logs, run
 from tools.diagnosis.bundle import cut
-from tools.logs import kinds, sources
+from tools.logs import owners, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -224,7 +224,7 @@ def is_log(name: str) -> bool:
     base = os.path.basename(name)
     if base == "launch.json" or base.endswith((".stack", *_ARCHIVES)) or _PAPER.fullmatch(base):
         return True
-    return bool(re.fullmatch(r"(?:rank_\d+|scheduler)\.env", base)) or kinds.kind_of(name, b"") in kinds.KINDS
+    return bool(re.fullmatch(r"(?:rank_\d+|scheduler)\.env", base)) or owners.kind_of(name, b"") in owners.KINDS
 
 
 def _kind(name: str) -> str:
@@ -240,4 +240,4 @@ def _order(name: str) -> int:
     base = os.path.basename(name)
     if base.endswith(".json") or _PAPER.fullmatch(base):
         return PAPERS
-    return OTHERS if kinds.kind_of(name, b"") in (kinds.PLOG, kinds.DEVICE) else RANKS
+    return OTHERS if owners.kind_of(name, b"") in (owners.PLOG, owners.DEVICE) else RANKS

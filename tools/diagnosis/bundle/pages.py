@@ -198,9 +198,8 @@ def summary(masked: dict[str, Counter[str]], left_out: list[LeftOut], most: int 
             else tr("masked: {number} values in {name} ({names})", number=number, name=name, names=names)
         )
     if len(masked) > most:
-        lines.append(
-            tr("masked: in {number} more files; masked.txt in the bundle lists them", number=len(masked) - most)
-        )
+        text = tr("masked: in {number} more files; masked.txt in the bundle lists them", number=len(masked) - most)
+        lines.append(text)
     lines += [
         tr("left out: {name}: {reason}", name=one_line(one.name), reason=one_line(tr(one.reason)))
         for one in left_out[:most]

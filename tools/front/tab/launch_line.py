@@ -12,7 +12,7 @@ from tools.command import parse, table
 from tools.command.declaration import Declaration
 from tools.command.line import Line
 from tools.front import presets, where
-from tools.front.tab import names, offer, values
+from tools.front.tab import offer, values
 from tools.front.tab.offer import Offer
 
 TYPE_CHECKING = False
@@ -44,10 +44,10 @@ def find(script: str, words: Sequence[str], begun: str) -> Offer:
     if wanted and not wanted.startswith("["):
         return values.of(wanted, begun, logs)
     if begun.startswith("--") and "=" in begun:
-        return names.value(begun, takes.get(table.bare(begun), ""), logs)
+        return values.assigned(begun, takes.get(table.bare(begun), ""), logs)
     if begun.startswith("-"):
         shown = [*line.table, *(() if script else _OF_FRONT)]  # those that --help has
-        return names.offered([table.typed(name) for name in shown], begun)
+        return values.names([table.typed(name) for name in shown], begun)
     argument = _argument(line, begun)
     if not wanted:
         return argument

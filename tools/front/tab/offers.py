@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import project, typed
+from hccl_tools.common.record import Row
 from tools.front import commands, pages
-from tools.front.tab import launch_line, names, offer, options, tool_line
+from tools.front.tab import launch_line, offer, values
 from tools.front.tab.offer import Offer
 from tools.front.tab.script import SHELLS
 
@@ -14,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tools.front.tab.offer import Offer
+
+PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "options.tsv")
 _HELP = ("-h", "--help", "help")
 _COMPLETION = "--completion"
 
@@ -54,13 +58,13 @@ def _first(begun: str) -> Offer:
 
 
 def _front_options(begun: str) -> tuple[str, ...]:
-    return names.offered((_COMPLETION,), begun).words
+    return values.names((_COMPLETION,), begun).words
 
 
 def _of_command(file: str, words: Sequence[str], begun: str) -> Offer:
-    known = options.of(file) or options.of(_script_of(file))
+    known = known_of(file) or known_of(_script_of(file))
     if known:
-        return tool_line.find(known, words, begun)
+        return of_tool(known, words, begun)
     return (
         launch_line.find(file, words, begun) if not file or file.startswith("scripts/") else Offer(native=offer.FILES)
     )
@@ -70,3 +74,46 @@ def _script_of(file: str) -> str:
     """The script that starts the Python file, and is typed as it; empty without one."""
     words = typed.WORDS.get(file)
     return next((each for each, name in typed.WORDS.items() if name == words and each.startswith("scripts/")), "")
+
+
+def of_tool(known: Sequence[Known], words: Sequence[str], begun: str) -> Offer:
+    """What may follow the words of a tool that takes what is `known`."""
+    takes = {name: values.BY_NAME.get(name.lstrip("-"), each.takes) for each in known for name in each.names}
+    arguments = [each.takes for each in known if not each.names]
+    given, waits = 0, ""
+    for word in words:
+        if waits:
+            waits = ""
+        elif word.startswith("-") and word != "-":
+            waits = "" if "=" in word else takes.get(values.plain_name(word), "")
+        else:
+            given += 1
+    if waits:
+        return values.of(waits, begun)
+    if begun.startswith("--") and "=" in begun:
+        return values.assigned(begun, takes.get(values.plain_name(begun), ""))
+    if begun.startswith("-"):
+        return values.names([*takes, "--help"], begun)
+    if given < len(arguments):
+        return values.of(arguments[given], begun)
+    # the last one may be repeated; a choice may not
+    return values.of(arguments[-1], begun) if arguments and not values.choices(arguments[-1]) else offer.Offer()
+
+
+# ---- The options of the commands that launch nothing, from a table, because their --help takes up to a second.
+#
+# python -m tools.pages.tab_options >tools/front/tab/options.tsv
+
+
+class Known(Row):
+    """An option or an argument: a line of the table."""
+
+    names: Sequence[str]  # such as --config and -c; none: an argument
+    takes: str  # as --help has it, such as FILE; empty: a flag
+
+
+def known_of(file: str) -> list[Known]:
+    """What the command takes whose file in the project is `file`; arguments are in their order."""
+    with open(PATH, encoding="utf-8") as table:
+        rows = [line.rstrip("\n").split("\t") for line in table]
+    return [Known(names.split(), takes) for name, names, takes in rows if name == file]

@@ -1,9 +1,16 @@
-"""The values that an option or an argument takes, by the word that --help has for them, such as FILE or a|b|c."""
+"""Names of options, and the values that one takes, by the word that --help has for them, such as FILE or a|b|c.
+
+Hyphens and underscores in names are the same, and the user's way to type them is kept.
+"""
 
 from __future__ import annotations
 
-from tools.front.tab import offer
+from tools.front.tab import offer, values
 from tools.front.tab.offer import Offer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # {word of --help: what it is}.  Others, such as N and SECONDS, are for the user to know.
 _KINDS = {
@@ -50,3 +57,26 @@ def of(takes: str, begun: str, logs: str = "logs") -> Offer:
         return offer.runs(logs, begun, offer.FILES if "FILE" in parts else offer.FOLDERS)
     kind = next((_KINDS[part] for part in parts if part in _KINDS), offer.NOTHING)
     return offer.files(kind, begun) if kind in (offer.PROGRAMS, offer.CONFIGS) else Offer(native=kind)
+
+
+def plain_name(word: str) -> str:
+    """The name in a word such as --log-dir=logs, with underscores: --log_dir."""
+    name = word.partition("=")[0]
+    return f"--{name[2:].replace('-', '_')}" if name.startswith("--") else name
+
+
+def names(every: Iterable[str], begun: str) -> Offer:
+    """The names that begin so; `every` has underscores."""
+    found = sorted(set(every))
+    if "-" in begun[2:]:
+        found = [f"--{name[2:].replace('_', '-')}" for name in found if name.startswith("--")]
+    return Offer(words=tuple(name for name in found if name.startswith(begun)))
+
+
+def assigned(begun: str, takes: str, logs: str = "logs") -> Offer:
+    """What may follow in a word such as --console=al."""
+    option, _, start = begun.partition("=")
+    found = values.of(takes, start, logs)
+    parts = (found.words, found.runs, found.files)
+    words, runs, files = (tuple(f"{option}={each}" for each in part) for part in parts)
+    return found.replace(words=words, runs=runs, files=files)

@@ -1,25 +1,48 @@
-"""The machine: memory, processors, limits and the clock."""
+"""Versions of what a job runs on, and the machine: memory, processors, limits and the clock."""
 
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
 from tools.doctor.limits import FEW_FILES, FEW_PROCESSES
-from tools.preflight.catalog.row import GIB, Equal, Near, Row, graded
+from tools.preflight.catalog.row import GIB, Equal, Fact, Near, Nothing, graded
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 
 _MEMORY = marked("end what takes it, or start fewer ranks there")
+_SAME_VERSION = marked("install the same version on all hosts")
+
+SOFTWARE = (
+    Fact("mindspore", "software", Equal(), BLOCKS).says(
+        marked("MindSpore {value}"), without=marked("no MindSpore"), remedy=_SAME_VERSION
+    ),
+    Fact("cann", "software", Equal(), BLOCKS).says(
+        marked("CANN {value}"), without=marked("no CANN"), remedy=_SAME_VERSION
+    ),
+    Fact("python", "software", Equal(), BLOCKS).says(marked("Python {value}"), remedy=_SAME_VERSION),
+    Fact("package:", "software", Equal(), SURPRISES).says(
+        marked("{name} {value}"),
+        lacking=BLOCKS,
+        without=marked("no {name}"),
+        remedy=marked("the program imports it: install the same version on all hosts"),
+    ),
+    Fact("uncompiled", "bytecode", Nothing(), SLOWS).says(
+        marked("each rank compiles at each start: {value}"),
+        remedy=marked("there, as the owner: python -m compileall -qq FOLDER; and leave PYTHONDONTWRITEBYTECODE unset"),
+    ),
+    Fact("driver", "software", Equal(), SURPRISES).says(
+        marked("driver {value}"), without=marked("no driver"), remedy=_SAME_VERSION
+    ),
+    Fact("firmware", "software", Equal(), SURPRISES).says(
+        marked("firmware {value}"), without=marked("no firmware"), remedy=_SAME_VERSION
+    ),
+    Fact("glibc", "software", Equal(), SURPRISES).says(
+        marked("glibc {value}"), without=marked("another C library than glibc")
+    ),
+)
 
 SYSTEM = (
-    Row(key="machine", collector="system", rule=Equal(), level=SURPRISES, text=marked("processors of type {value}")),
-    Row(
-        key="os",
-        collector="system",
-        rule=Equal(),
-        level=SURPRISES,
-        text="{value}",
-        without=marked("a system without /etc/os-release"),
-    ),
-    Row(key="kernel", collector="system", rule=Equal(), level=SURPRISES, text=marked("kernel {value}")),
+    Fact("machine", "system", Equal(), SURPRISES).says(marked("processors of type {value}")),
+    Fact("os", "system", Equal(), SURPRISES).says("{value}", without=marked("a system without /etc/os-release")),
+    Fact("kernel", "system", Equal(), SURPRISES).says(marked("kernel {value}")),
     *graded(
         {BLOCKS: GIB // 2, SURPRISES: 4 * GIB},
         key="memory_free",
@@ -28,41 +51,20 @@ SYSTEM = (
         unit="bytes",
         remedy=_MEMORY,
     ),
-    Row(
-        key="cpus",
-        collector="system",
-        rule=Equal(),
-        level=SLOWS,
-        text=marked("{value} processors"),
+    Fact("cpus", "system", Equal(), SLOWS).says(
+        marked("{value} processors"),
         one=marked("{value} processor"),
         remedy=marked("a job is as fast as its slowest host"),
     ),
-    Row(
-        key="cpu_limit",
-        collector="system",
-        rule=Equal(),
-        level=SLOWS,
-        text=marked("the time of {value} processors by the control group"),
+    Fact("cpu_limit", "system", Equal(), SLOWS).says(
+        marked("the time of {value} processors by the control group"),
         one=marked("the time of {value} processor by the control group"),
         without=marked("no limit of processor time"),
         remedy=marked("give all containers the same limit: docker run --cpus"),
     ),
-    Row(
-        key="memory",
-        collector="system",
-        rule=Near(0.1),
-        level=SURPRISES,
-        text=marked("{value} of memory"),
-        unit="bytes",
-    ),
-    Row(
-        key="memory_limit",
-        collector="system",
-        rule=Equal(),
-        level=SURPRISES,
-        text=marked("at most {value} of memory by the control group"),
-        without=marked("no limit of memory"),
-        unit="bytes",
+    Fact("memory", "system", Near(0.1), SURPRISES).says(marked("{value} of memory"), unit="bytes"),
+    Fact("memory_limit", "system", Equal(), SURPRISES).says(
+        marked("at most {value} of memory by the control group"), without=marked("no limit of memory"), unit="bytes"
     ),
     *graded(
         {BLOCKS: 256, SURPRISES: 1024},
@@ -71,12 +73,8 @@ SYSTEM = (
         text=marked("{value} open files (ulimit -n)"),
         remedy=FEW_FILES,
     ),
-    Row(
-        key="open_files",
-        collector="limits",
-        rule=Equal(1 << 16),
-        level=SURPRISES,
-        text=marked("{value} open files (ulimit -n)"),
+    Fact("open_files", "limits", Equal(1 << 16), SURPRISES).says(
+        marked("{value} open files (ulimit -n)"),
         without=marked("any number of open files (ulimit -n)"),
         remedy=FEW_FILES,
     ),
@@ -87,30 +85,17 @@ SYSTEM = (
         text=marked("room for {value} processes and threads"),
         remedy=FEW_PROCESSES,
     ),
-    Row(
-        key="locked_memory",
-        collector="limits",
-        rule=Equal(GIB),
-        level=SURPRISES,
-        text=marked("{value} of locked memory (ulimit -l)"),
+    Fact("locked_memory", "limits", Equal(GIB), SURPRISES).says(
+        marked("{value} of locked memory (ulimit -l)"),
         without=marked("any amount of locked memory (ulimit -l)"),
         unit="bytes",
         remedy=marked("raise memlock in /etc/security/limits.conf, or start the container with --ulimit memlock=-1"),
     ),
-    Row(
-        key="time_zone",
-        collector="clock",
-        rule=Equal(),
-        level=SURPRISES,
-        text=marked("time zone {value}"),
+    Fact("time_zone", "clock", Equal(), SURPRISES).says(
+        marked("time zone {value}"),
         remedy=marked("lines of several logs are hard to compare: set the same with timedatectl set-timezone"),
     ),
-    Row(
-        key="clock_kept",
-        collector="clock",
-        rule=Equal(),
-        level=SURPRISES,
-        text=marked("clock kept right by a time server: {value}"),
-        remedy=marked("start chronyd or systemd-timesyncd there"),
+    Fact("clock_kept", "clock", Equal(), SURPRISES).says(
+        marked("clock kept right by a time server: {value}"), remedy=marked("start chronyd or systemd-timesyncd there")
     ),
 )

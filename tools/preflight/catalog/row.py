@@ -73,6 +73,19 @@ class Row(Record):
         return self.key.endswith(":")
 
 
+class Fact(Rule):
+    """The first four fields of a row."""
+
+    key: str
+    collector: str
+    rule: object
+    level: str
+
+    def says(self, text: str, **fields: str) -> Row:
+        """The row, with what a host has, and the other fields."""
+        return Row(key=self.key, collector=self.collector, rule=self.rule, level=self.level, text=text, **fields)
+
+
 def graded(levels: Mapping[str, int], **fields: Any) -> tuple[Row, ...]:
     """A row for each level: the least that a host must have, so that there is no difference of it."""
     return tuple(Row(rule=Least(least), level=level, **fields) for level, least in levels.items())

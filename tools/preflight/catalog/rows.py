@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
-from tools.preflight.catalog.disks import DISKS, FILES
-from tools.preflight.catalog.gpus import GPUS
-from tools.preflight.catalog.machine import SYSTEM
-from tools.preflight.catalog.network import NETWORK, TABLE
-from tools.preflight.catalog.npus import NPUS
+from tools.preflight.catalog.devices import GPUS, NPUS
+from tools.preflight.catalog.machine import SOFTWARE, SYSTEM
+from tools.preflight.catalog.reach import DISKS, FILES, NETWORK, TABLE
 from tools.preflight.catalog.row import Row
-from tools.preflight.catalog.software import SOFTWARE
 from tools.preflight.difference import BLOCKS, SURPRISES
 
 ROWS: tuple[Row, ...] = (*SOFTWARE, *TABLE, *NPUS, *GPUS, *FILES, *NETWORK, *DISKS, *SYSTEM)

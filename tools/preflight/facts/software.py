@@ -1,11 +1,11 @@
-"""Versions of what a job runs on: Python, MindSpore, the packages of the program, CANN, driver and firmware."""
+"""Versions of what a job runs on: Python, MindSpore, packages, CANN, driver; and what each start compiles again."""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from hccl_tools.machine import cann, distributions, interpreter
+from hccl_tools.machine import bytecode, cann, distributions, interpreter
 from hccl_tools.machine.distributions import Distributions
 from hccl_tools.machine.driver import root
 from tools.doctor import files
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Value
     from tools.preflight.question import Question
 
+_MOST_MODULES = 20  # of the program's modules
 WITHOUT_VERSION = "?"  # a module that can be imported, and that no distribution has
 _MINDSPORE = ("mindspore", "mindspore-ascend", "mindspore-gpu", "mindspore-dev")
 
@@ -60,3 +61,13 @@ def _packages(modules: Iterable[str], installed: Distributions) -> dict[str, str
         elif distributions.is_module(module):
             found[module] = WITHOUT_VERSION
     return found
+
+
+def collect_bytecode(question: Question) -> dict[str, Value]:
+    """Packages that each start of Python compiles again, because nothing keeps their compiled files (.pyc).
+
+    A package whose files the next start writes is none of them.
+    """
+    modules = dict.fromkeys([*bytecode.OF_RANKS, *list(question.modules)[:_MOST_MODULES]])
+    found = [each for each in bytecode.look(modules, os.environ) if each.stays]
+    return {"uncompiled": [f"{each.name} ({each.folder})" for each in found]}

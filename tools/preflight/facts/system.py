@@ -1,8 +1,11 @@
-"""The machine: kernel, distribution, processors and memory, with the limits that a container has."""
+"""The machine: processors and memory, with a container's limits; the limits of this user; time zone and clock."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
+import time
 
 from hccl_tools.common.numbers import whole_number
 from tools.doctor import files
@@ -12,6 +15,9 @@ if TYPE_CHECKING:
     from tools.preflight.difference import Value
     from tools.preflight.question import Question
 
+_PIDS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/pids/pids")  # of both versions of control groups
+_UNSYNCHRONISED = 0x40  # STA_UNSYNC of <sys/timex.h>
+_STATUS_AT = 5  # of struct timex, whose members have the size of a long up to there
 # The limits of a control group, for both versions of those.
 _MOST_MEMORY = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _USED_MEMORY = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
@@ -67,3 +73,44 @@ def _cpu_limit() -> float | None:
 
 def _first(paths: tuple[str, ...]) -> int | None:
     return next((number for number in map(files.number, paths) if number is not None), None)
+
+
+def collect_clock(_: Question) -> dict[str, Value]:
+    """The zone by its distance from UTC: its names differ; and whether something keeps the clock right."""
+    facts: dict[str, Value] = {"time_zone": time.strftime("%z")}
+    status = _status()
+    if status is not None:
+        facts["clock_kept"] = not status & _UNSYNCHRONISED
+    return facts
+
+
+def _status() -> int | None:
+    """What the kernel says of its clock; None where it does not tell."""
+    buffer = (ctypes.c_long * 64)()  # larger than the structure; modes 0: only read
+    if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(buffer)) < 0:
+        return None
+    return int(buffer[_STATUS_AT]) & 0xFFFFFFFF
+
+
+def collect_limits(_: Question) -> dict[str, Value]:
+    """The limits of processes that begin here, as the ranks of a launch over ssh do; None: unlimited."""
+    return {
+        "open_files": _soft(resource.RLIMIT_NOFILE),
+        "locked_memory": _soft(resource.RLIMIT_MEMLOCK),
+        "processes": _processes(),
+    }
+
+
+def _soft(name: int) -> int | None:
+    soft, _ = resource.getrlimit(name)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _processes() -> int | None:
+    """Those that may begin: ulimit -u does not count for root, and a control group counts those that run."""
+    left = [] if os.geteuid() == 0 else [_soft(resource.RLIMIT_NPROC)]
+    for name in _PIDS:
+        most, used = files.number(f"{name}.max"), files.number(f"{name}.current")
+        if most is not None:
+            left.append(max(0, most - (used or 0)))
+    return min((number for number in left if number is not None), default=None)

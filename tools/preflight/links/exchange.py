@@ -15,7 +15,7 @@ import selectors
 import socket
 import time
 
-from tools.preflight.links import calls, doors, names, routes, talk
+from tools.preflight.links import calls, doors, names, talk
 from tools.preflight.links.calls import Call
 from tools.preflight.links.stream import Stream
 from tools.preflight.links.talk import Foreign
@@ -256,7 +256,7 @@ class Exchange:
 
         links: [[host, port, status, details]].  busy: {port: who holds it}.  passing: those that will be free by
         themselves.  here: whether the host has its address itself.  strangers: connections of others.  began, ended: by
-        its own clock.  interfaces: see routes.facts.
+        its own clock.  interfaces: see names.interfaces.
         """
         return {
             "links": [call.result() for call in self.calls],
@@ -266,7 +266,7 @@ class Exchange:
             "strangers": self.strangers,
             "began": self.began,
             "ended": self.ended,
-            "interfaces": routes.facts([call.address for call in self.calls if doors.is_address(call.address)]),
+            "interfaces": names.interfaces([call.address for call in self.calls if doors.is_address(call.address)]),
         }
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import heapq
 import statistics
+from collections import Counter
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
-from tools.preflight.links import shapes
+from hccl_tools.common.record import Row
+from tools.preflight.links import calls, shapes
 from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named, slow_remedy
 from tools.preflight.links.talk import BIG
 
@@ -15,10 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tools.preflight.links.answers import Link
-    from tools.preflight.links.clocks import Clock
 
     Pairs = dict[tuple[str, str], float]  # {(source, target): seconds}
+    from collections.abc import Iterable
 
+# How a connection that waits too long can end; who comes when the other host's part has ended is refused.
+_WAITED = (calls.MUTE, calls.TIMEOUT, calls.RESET, calls.REFUSED, calls.BLACK_HOLE)
+_QUICK = 0.25  # seconds of a big transfer: 1 MB/s
+_MOST_QUICK = 5  # of so many links of such a host one may be quick
+_PEERS = 2  # hosts to which a host alone must be slow; with a single one it is the link
 _FACTOR = 4  # times the median
 _TIMES_USUAL = 2  # the best link of a slow host against the usual link
 _MOST_LINKS = 10
@@ -135,3 +143,107 @@ def _clock(hosts: tuple[str, ...], worst: Clock) -> Broken:
         "let NTP set it: {command}", command=f"ssh {quote(hosts[0])} 'timedatectl set-ntp true; chronyc tracking'"
     )
     return Broken(SURPRISES, "clock", hosts, (), (), tr("{text}: {breaks}", text=text, breaks=breaks), remedy)
+
+
+# ---- The clocks of all hosts against the median one: links give differences, and a walk over the links adds them up.
+
+
+class Clock(Row):
+    """How far a clock is ahead of the median one, in seconds, and by how much that may be wrong."""
+
+    offset: float
+    error: float
+
+
+def clocks_of(links: Iterable[Link]) -> dict[str, Clock]:
+    """{host: its clock}; hosts between which no link is measured have each a median of their own."""
+    near: dict[str, list[tuple[float, float, str]]] = {}  # {host: (error, offset of the other one, other host)}
+    for link in links:
+        if link.trip is not None and link.offset is not None:
+            near.setdefault(link.source, []).append((link.trip / 2, link.offset, link.target))
+            near.setdefault(link.target, []).append((link.trip / 2, -link.offset, link.source))
+    found: dict[str, Clock] = {}
+    for host in near:
+        if host not in found:
+            found.update(_against_median(_walk(host, near)))
+    return found
+
+
+def _walk(first: str, near: dict[str, list[tuple[float, float, str]]]) -> dict[str, Clock]:
+    """The clocks of all hosts that links join to the first one, against its clock, by the ways of the least error."""
+    found: dict[str, Clock] = {}
+    open_ends = [(0.0, 0.0, first)]
+    while open_ends:
+        error, offset, host = heapq.heappop(open_ends)
+        if host in found:
+            continue
+        found[host] = Clock(offset, error)
+        for more, ahead, other in near[host]:
+            if other not in found:
+                heapq.heappush(open_ends, (error + more, offset + ahead, other))
+    return found
+
+
+def _against_median(clocks: dict[str, Clock]) -> dict[str, Clock]:
+    middle = statistics.median_low(clocks.values())
+    return {host: Clock(clock.offset - middle.offset, clock.error + middle.error) for host, clock in clocks.items()}
+
+
+# ---- Hosts whose links are so slow that connections fail in any way: that is slow, and no firewall.
+#
+# Behind the big transfers of such a host the greetings of its other connections wait.  These then look as if something
+# dropped or took them.
+
+
+def called_slow(links: Sequence[Link]) -> list[Link]:
+    """The links; those of crawling hosts that have failed otherwise crawl, too."""
+    slow = _crawling(links)
+    return [
+        link._replace(status=calls.CRAWLS) if link.status in _WAITED and slow & {link.source, link.target} else link
+        for link in links
+    ]
+
+
+def crawling_hosts(links: Sequence[Link]) -> dict[str, str]:
+    """{host: IN, OUT or ALONE of shapes.py} of the hosts that crawl, whichever of their links are only slow."""
+    slow = _crawling(links)
+    out: dict[str, set[str]] = {host: set() for host in slow}
+    into: dict[str, set[str]] = {host: set() for host in slow}
+    for link in links:
+        if link.full and not _is_quick(link):
+            out.get(link.source, set()).add(link.target)
+            into.get(link.target, set()).add(link.source)
+    return {
+        host: shapes.ALONE if out[host] and into[host] else shapes.OUT if out[host] else shapes.IN
+        for host in slow
+        if len(out[host] | into[host]) >= _PEERS
+    }
+
+
+def _crawling(links: Sequence[Link]) -> set[str]:
+    """The hosts of which some big transfers crawl, and nearly no other one is quick."""
+    crawling, quick, all_full = Counter[str](), Counter[str](), Counter[str]()
+    for link in links:
+        if link.full:
+            ends = (link.source, link.target)
+            all_full.update(ends)
+            crawling.update(ends if link.status == calls.CRAWLS else ())
+            quick.update(ends if _is_quick(link) else ())
+    return {host for host, number in all_full.items() if crawling[host] and quick[host] * _MOST_QUICK <= number}
+
+
+def _is_quick(link: Link) -> bool:
+    return link.took is not None and link.took < _QUICK
+
+
+def crawling_text(kind: str, peers: tuple[str, ...] = ()) -> str:
+    """Which transfers crawl, by the kind of a shape."""
+    why = tr("256 KiB take longer than {seconds:g} s", seconds=calls.SURELY)
+    others = named(peers)
+    found = {
+        shapes.IN: tr("what comes from other hosts is slow: {why}", why=why),
+        shapes.OUT: tr("what goes to other hosts is slow: {why}", why=why),
+        shapes.ALONE: tr("what goes to other hosts, and comes from there, is slow: {why}", why=why),
+        shapes.APART: tr("what goes to {peers}, and comes from there, is slow: {why}", peers=others, why=why),
+    }
+    return found.get(kind) or tr("what goes to {peers} is slow: {why}", peers=others, why=why)

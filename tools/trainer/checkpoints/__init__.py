@@ -47,12 +47,11 @@ def earlier_sizes() -> list[int]:
     text = os.environ.get("RESUME_RANK_SIZES", "")
     sizes = [whole_number(word, 1) for word in text.split(",")] if text and os.environ.get("RESUME") == "1" else []
     if None in sizes:
-        raise CheckpointError(
-            tr(
-                "RESUME_RANK_SIZES {text} is not a list of numbers of ranks, such as 6,4; do not set it yourself",
-                text=one_line(text),
-            )
+        message = tr(
+            "RESUME_RANK_SIZES {text} is not a list of numbers of ranks, such as 6,4; do not set it yourself",
+            text=one_line(text),
         )
+        raise CheckpointError(message)
     return [size for size in sizes if size is not None]
 
 

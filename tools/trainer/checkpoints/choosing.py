@@ -89,43 +89,40 @@ def _neighbours(folder: str) -> list[str]:
 def _not_on_all(folder: str, everyone: list[Points]) -> CheckpointError:
     without = [rank for rank, points in enumerate(everyone) if not points]
     lacking = without or range(len(everyone))
-    return CheckpointError(
-        tr(
-            "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
-            "hosts see it: set train.ckpt_save_dir to a folder that they share",
-            folder=one_line(folder),
-            ranks=named("rank", lacking),
-        )
+    text = tr(
+        "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
+        "hosts see it: set train.ckpt_save_dir to a folder that they share",
+        folder=one_line(folder),
+        ranks=named("rank", lacking),
     )
+    return CheckpointError(text)
 
 
 def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str) -> CheckpointError:
     if label.model != model:
         return of_another_network(path, label, model)
-    return CheckpointError(
-        tr(
-            "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
-            "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
-            "continue from there with -o train.resume_from=NEW_FOLDER",
-            path=one_line(path),
-            ranks=label.ranks,
-            wanted=ranks,
-            folder=one_line(folder),
-        )
+    text = tr(
+        "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
+        "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
+        "continue from there with -o train.resume_from=NEW_FOLDER",
+        path=one_line(path),
+        ranks=label.ranks,
+        wanted=ranks,
+        folder=one_line(folder),
     )
+    return CheckpointError(text)
 
 
 def of_another_network(path: str, label: Label, model: str) -> CheckpointError:
     """The refusal of a checkpoint, or of a folder of them, for a config whose network is `model`."""
-    return CheckpointError(
-        tr(
-            "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
-            "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
-            path=one_line(path),
-            model=short(label.model),
-            wanted=model,
-        )
+    text = tr(
+        "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
+        "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
+        path=one_line(path),
+        model=short(label.model),
+        wanted=model,
     )
+    return CheckpointError(text)
 
 
 # ---- without a job, for the launch plan ----------------------------------------------------------
@@ -193,10 +190,9 @@ def in_all_ranks(folder: str) -> dict[int, tuple[str, Label]]:
         files = {rank: item for rank, found in sorted(own.items()) for item in found if item[1].point == point}
         if set(files) == set(range(len(files))) and len(files) == next(iter(files.values()))[1].ranks:
             return files
-    raise CheckpointError(
-        tr(
-            "{folder} has no checkpoint of tools/train.py that is whole on all ranks; name the "
-            "folder in which rank_0, rank_1 ... are, and bring those of other hosts there",
-            folder=one_line(folder),
-        )
+    text = tr(
+        "{folder} has no checkpoint of tools/train.py that is whole on all ranks; name the "
+        "folder in which rank_0, rank_1 ... are, and bring those of other hosts there",
+        folder=one_line(folder),
     )
+    raise CheckpointError(text)

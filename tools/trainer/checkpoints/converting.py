@@ -12,7 +12,7 @@ from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
 from tools.config import modes
-from tools.trainer.checkpoints import CheckpointError, choosing, labels, loading, rank_folder, strategies
+from tools.trainer.checkpoints import CheckpointError, choosing, labels, rank_folder, saving, strategies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,27 +31,25 @@ def whole(path: str) -> Iterator[str]:
         yield path
         return
     if any(name.endswith(".ckpt") for name in os.listdir(path)):
-        raise CheckpointError(
-            tr(
-                "{path} has checkpoints of one rank; name one of these files, or the folder in which "
-                "rank_0, rank_1 ... are",
-                path=one_line(path),
-            )
+        text = tr(
+            "{path} has checkpoints of one rank; name one of these files, or the folder in which "
+            "rank_0, rank_1 ... are",
+            path=one_line(path),
         )
+        raise CheckpointError(text)
     with contextlib.ExitStack() as stack:
         try:
             work = stack.enter_context(tempfile.TemporaryDirectory(prefix=".merged."))
             file = for_ranks(path, 1, work)[0]
         except OSError as error:
             folder = one_line(error.filename or tempfile.gettempdir())
-            raise CheckpointError(
-                tr(
-                    "{path} cannot be merged: {folder}: {reason}; make room there, or name another folder in TMPDIR",
-                    path=one_line(path),
-                    folder=folder,
-                    reason=error.strerror,
-                )
-            ) from error
+            text = tr(
+                "{path} cannot be merged: {folder}: {reason}; make room there, or name another folder in TMPDIR",
+                path=one_line(path),
+                folder=folder,
+                reason=error.strerror,
+            )
+            raise CheckpointError(text) from error
         yield file
 
 
@@ -73,17 +71,16 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
         return dict.fromkeys(range(ranks), path)
     if label.model == modes.STAGES_BY_HAND:
         return {0: _join_stages(files, ranks, work)}
-    raise CheckpointError(
-        tr(
-            "{path} has a slice of the network, which MindSpore cut in mode {mode}; merge it with "
-            "python tools/convert_ckpt.py {source} NEW_FOLDER --src_strategy {strategy} --ranks {ranks}",
-            path=one_line(path),
-            mode=label.mode,
-            source=one_line(source),
-            strategy=one_line(strategies.beside(source)),
-            ranks=ranks,
-        )
+    text = tr(
+        "{path} has a slice of the network, which MindSpore cut in mode {mode}; merge it with "
+        "python tools/convert_ckpt.py {source} NEW_FOLDER --src_strategy {strategy} --ranks {ranks}",
+        path=one_line(path),
+        mode=label.mode,
+        source=one_line(source),
+        strategy=one_line(strategies.beside(source)),
+        ranks=ranks,
     )
+    raise CheckpointError(text)
 
 
 def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy: str | None) -> Made:
@@ -95,7 +92,7 @@ def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy
     before = strategies.ranks(src_strategy) if src_strategy else 1
     after = strategies.ranks(dst_strategy) if dst_strategy else 1
     folder = _linked(source, before, work)
-    first = loading.read(_first_file(folder))
+    first = saving.read(_first_file(folder))
     shapes = {name: tuple(parameter.shape) for name, parameter in first.items()}
     strategies.check(shapes, source, src_strategy, dst_strategy)
     if before % after and after % before:
@@ -111,15 +108,14 @@ def _linked(source: str, ranks: int, work: str) -> str:
         return source
     files = choosing.in_all_ranks(source)
     if len(files) != ranks:
-        raise CheckpointError(
-            tr(
-                "{source} has the checkpoints of {files} ranks, and the strategy file of the job "
-                "that saved is for {ranks}; name the right one with --src_strategy",
-                source=one_line(source),
-                files=len(files),
-                ranks=ranks,
-            )
+        text = tr(
+            "{source} has the checkpoints of {files} ranks, and the strategy file of the job "
+            "that saved is for {ranks}; name the right one with --src_strategy",
+            source=one_line(source),
+            files=len(files),
+            ranks=ranks,
         )
+        raise CheckpointError(text)
     folder = os.path.join(work, "source")
     for rank, (path, _) in files.items():
         os.makedirs(rank_folder(folder, rank))
@@ -140,13 +136,12 @@ def _first_file(folder: str) -> str:
     """The checkpoint of rank 0 that MindSpore takes.  Raises CheckpointError."""
     files = glob.glob(os.path.join(glob.escape(rank_folder(folder, 0)), "*.ckpt"))
     if not files:
-        raise CheckpointError(
-            tr(
-                "{folder} has no rank_0 with a .ckpt file; name the folder in which rank_0, rank_1 "
-                "... are, and bring those of other hosts there",
-                folder=one_line(folder),
-            )
+        text = tr(
+            "{folder} has no rank_0 with a .ckpt file; name the folder in which rank_0, rank_1 "
+            "... are, and bring those of other hosts there",
+            folder=one_line(folder),
         )
+        raise CheckpointError(text)
     return max(files)
 
 
@@ -167,7 +162,7 @@ def _join_stages(files: Files, ranks: int, work: str) -> str:
     joined = {}
     with how_far.doing(tr("reading the checkpoints of {stages}", stages=count(len(files), "stage")), len(files)):
         for path, _ in files.values():
-            joined.update(loading.read(path))
+            joined.update(saving.read(path))
             how_far.more()
     path = os.path.join(work, "joined.ckpt")
     ms.save_checkpoint([{"name": name, "data": parameter} for name, parameter in joined.items()], path)
@@ -186,7 +181,6 @@ def _transform(source: str, folder: str, made: str, src_strategy: str | None, ds
             ms.transform_checkpoints(folder, made, _PART, src_strategy, dst_strategy)
     except (ValueError, TypeError, RuntimeError, NotADirectoryError) as error:
         reason = one_line(str(error).strip().partition("\n")[0])
-        raise CheckpointError(
-            tr("MindSpore cannot convert {source}: {reason}", source=one_line(source), reason=reason)
-        ) from error
+        text = tr("MindSpore cannot convert {source}: {reason}", source=one_line(source), reason=reason)
+        raise CheckpointError(text) from error
     return made

@@ -97,9 +97,8 @@ def read(folder: str) -> dict[str, Label]:
     Raises CheckpointError where the folder is there and may not be read: it would look like one without any.
     """
     if os.path.isdir(folder) and not os.access(folder, os.R_OK | os.X_OK):
-        raise CheckpointError(
-            tr("{folder} cannot be read; give this user the permission (chmod u+rx)", folder=one_line(folder))
-        )
+        text = tr("{folder} cannot be read; give this user the permission (chmod u+rx)", folder=one_line(folder))
+        raise CheckpointError(text)
     found = {}
     for path in glob.glob(os.path.join(glob.escape(folder), "*.json")):
         try:
@@ -147,11 +146,8 @@ def newest_run(folder: str) -> int | None:
     if _fits(run, "run", "int"):
         return int(run)
     # Only resuming reads it, once: the line is in the rank's log.
-    print(
-        tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path)),
-        file=sys.stderr,
-        flush=True,
-    )
+    text = tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path))
+    print(text, file=sys.stderr, flush=True)
     return None
 
 

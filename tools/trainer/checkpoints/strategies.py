@@ -77,9 +77,8 @@ def write_for(ranks: int, path: str, new: str) -> None:
         for layout in document["parallel_layout_item"].values():
             layout["dev_matrix"] = [ranks]
     except OSError as error:
-        raise CheckpointError(
-            tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
-        ) from error
+        message = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        raise CheckpointError(message) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(_damaged(one_line(path))) from error
     labels.write_json(new, document)
@@ -98,9 +97,8 @@ def read(path: str) -> dict[str, Layout]:
 
     shown = tr("strategy file {path}", path=one_line(path))
     if not os.path.isfile(path):
-        raise CheckpointError(
-            tr("{path}: no such file; name one that the training, or tools/strategy.py, wrote", path=shown)
-        )
+        text = tr("{path}: no such file; name one that the training, or tools/strategy.py, wrote", path=shown)
+        raise CheckpointError(text)
     try:
         found = {name: _layout(layout) for name, layout in ms.build_searched_strategy(path).items()}
     except OSError as error:
@@ -141,15 +139,14 @@ def check_ranks(path: str, wanted: int) -> None:
     """Raises CheckpointError unless the strategy file `path` is for `wanted` ranks (of one pipeline stage)."""
     found = ranks(path)
     if found != wanted:
-        raise CheckpointError(
-            tr(
-                "strategy file {path} is for {found} ranks, and there are {wanted}; write one for "
-                "{wanted} with tools/strategy.py",
-                path=one_line(path),
-                found=found,
-                wanted=wanted,
-            )
+        text = tr(
+            "strategy file {path} is for {found} ranks, and there are {wanted}; write one for "
+            "{wanted} with tools/strategy.py",
+            path=one_line(path),
+            found=found,
+            wanted=wanted,
         )
+        raise CheckpointError(text)
 
 
 def check(shapes: Shapes, source: str, before: str | None, after: str | None) -> None:
@@ -162,16 +159,15 @@ def check(shapes: Shapes, source: str, before: str | None, after: str | None) ->
     for name, layout in _of(after, shapes, source) if after else ():
         for size, number in zip(wholes[name], layout.parts):
             if size % number:
-                raise CheckpointError(
-                    tr(
-                        "{name} of {source} has {size} rows or columns, which cannot be cut into "
-                        "{number} equal parts; take a number of ranks that divides {size}",
-                        name=one_line(name),
-                        source=one_line(source),
-                        size=size,
-                        number=number,
-                    )
+                text = tr(
+                    "{name} of {source} has {size} rows or columns, which cannot be cut into "
+                    "{number} equal parts; take a number of ranks that divides {size}",
+                    name=one_line(name),
+                    source=one_line(source),
+                    size=size,
+                    number=number,
                 )
+                raise CheckpointError(text)
 
 
 def whole_shapes(path: str, shapes: Shapes, source: str) -> Shapes:
@@ -193,15 +189,14 @@ def _of(path: str, shapes: Shapes, source: str) -> Iterator[tuple[str, Layout]]:
         if name not in shapes and name.partition(".")[2] in layouts:
             continue
         if name not in shapes or len(shapes[name]) != len(layout.parts):
-            raise CheckpointError(
-                tr(
-                    "strategy file {path} is of another network: {source} has no such {name}; name "
-                    "the strategy file of the run that saved",
-                    path=one_line(path),
-                    source=one_line(source),
-                    name=one_line(name),
-                )
+            text = tr(
+                "strategy file {path} is of another network: {source} has no such {name}; name "
+                "the strategy file of the run that saved",
+                path=one_line(path),
+                source=one_line(source),
+                name=one_line(name),
             )
+            raise CheckpointError(text)
         yield name, layout
 
 

@@ -52,15 +52,14 @@ def locate(root: str) -> str:
             return folder
     if os.path.isfile(root):
         raise DataError(tr("{path} is a file; name the folder that has the data", path=one_line(root)))
-    raise DataError(
-        tr(
-            "dataset_root {path}: no such folder in {folder}; `make data` makes data/digits, "
-            "data/cifar10 and data/text; name another folder with DATA_PATH or -o "
-            "train.dataset.dataset_root=",
-            path=one_line(root),
-            folder=one_line(os.getcwd()),
-        )
+    text = tr(
+        "dataset_root {path}: no such folder in {folder}; `make data` makes data/digits, "
+        "data/cifar10 and data/text; name another folder with DATA_PATH or -o "
+        "train.dataset.dataset_root=",
+        path=one_line(root),
+        folder=one_line(os.getcwd()),
     )
+    raise DataError(text)
 
 
 def check(config: dict, shards: int, by_data_path: bool = False) -> str | None:
@@ -106,16 +105,15 @@ def _check_section(section: dict, shards: int) -> None:
     )
     each = min(samples, limit) // shards
     if each < least:
-        raise DataError(
-            tr(
-                "{said}, {each} for each of {shards} ranks: less than one batch of {least}; lower "
-                "loader.batch_size or take fewer ranks",
-                said=said,
-                each=each,
-                shards=shards,
-                least=least,
-            )
+        text = tr(
+            "{said}, {each} for each of {shards} ranks: less than one batch of {least}; lower "
+            "loader.batch_size or take fewer ranks",
+            said=said,
+            each=each,
+            shards=shards,
+            least=least,
         )
+        raise DataError(text)
 
 
 def build(section: dict, loader: dict, part: Part = EVERYTHING) -> Dataset:

@@ -36,16 +36,15 @@ def count(section: dict, folder: str) -> int:
     most = max(counts, key=counts.__getitem__)
     for name, records in counts.items():
         if records != counts[most]:
-            raise DataError(
-                tr(
-                    "{path} has {records} records, {other} has {wanted}; all of CIFAR-10's files "
-                    "have the same number: fetch it again",
-                    path=one_line(os.path.join(folder, name)),
-                    records=records,
-                    other=most,
-                    wanted=counts[most],
-                )
+            text = tr(
+                "{path} has {records} records, {other} has {wanted}; all of CIFAR-10's files "
+                "have the same number: fetch it again",
+                path=one_line(os.path.join(folder, name)),
+                records=records,
+                other=most,
+                wanted=counts[most],
             )
+            raise DataError(text)
     return sum(counts.values())
 
 
@@ -68,35 +67,34 @@ def _count_file(folder: str, name: str) -> int:
     path = os.path.join(folder, name)
     shown = one_line(path)
     if not os.path.isfile(path):
-        raise NoData(
-            tr("{folder} has no file {name}; {instead}", folder=one_line(folder), name=name, instead=_instead(folder))
+        message = tr(
+            "{folder} has no file {name}; {instead}", folder=one_line(folder), name=name, instead=_instead(folder)
         )
+        raise NoData(message)
     size = os.path.getsize(path)
     if size == 0 or size % RECORD:
-        raise DataError(
-            tr(
-                "{path} has {number} bytes, not a multiple of the {wanted} bytes of a record (one "
-                "label, then 32 x 32 red, green and blue); fetch it again: the original's files have "
-                "30730000 bytes each",
-                path=shown,
-                number=size,
-                wanted=RECORD,
-            )
+        text = tr(
+            "{path} has {number} bytes, not a multiple of the {wanted} bytes of a record (one "
+            "label, then 32 x 32 red, green and blue); fetch it again: the original's files have "
+            "30730000 bytes each",
+            path=shown,
+            number=size,
+            wanted=RECORD,
         )
+        raise DataError(text)
     with open(path, "rb") as file:
         labels = file.read(100 * RECORD)[::RECORD]
     if max(labels) >= CLASSES:
         record = next(index for index, label in enumerate(labels) if label >= CLASSES)
-        raise DataError(
-            tr(
-                "{path}: record {number} begins with the label {label}, CIFAR-10 has 0 to "
-                "{most}; this is another data set or another format",
-                path=shown,
-                number=record + 1,
-                label=labels[record],
-                most=CLASSES - 1,
-            )
+        text = tr(
+            "{path}: record {number} begins with the label {label}, CIFAR-10 has 0 to "
+            "{most}; this is another data set or another format",
+            path=shown,
+            number=record + 1,
+            label=labels[record],
+            most=CLASSES - 1,
         )
+        raise DataError(text)
     return size // RECORD
 
 

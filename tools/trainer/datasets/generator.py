@@ -27,13 +27,8 @@ def run(parser: Parser, argv: Sequence[str] | None, write: Callable[[Namespace],
     try:
         made = write(options)
     except OSError as error:
-        parser.error(
-            tr(
-                "{path} cannot be written: {reason}",
-                path=error.filename or options.folder,
-                reason=error.strerror,
-            )
-        )
+        text = tr("{path} cannot be written: {reason}", path=error.filename or options.folder, reason=error.strerror)
+        parser.error(text)
     print(tr("{program}: {made}, in {folder}", program=parser.prog, made=made, folder=options.folder), file=sys.stderr)
     return 0
 

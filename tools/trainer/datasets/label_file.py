@@ -32,21 +32,19 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
     except FileNotFoundError as error:
         raise DataError(tr("{path}: no such file; {wanted}", path=shown, wanted=wanted)) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(
-            tr("{path} cannot be read as UTF-8 text: {error}", path=shown, error=one_line(error))
-        ) from error
+        message = tr("{path} cannot be read as UTF-8 text: {error}", path=shown, error=one_line(error))
+        raise DataError(message) from error
     entries = []
     for number, line in enumerate(lines, 1):
         name, tab, label = line.partition("\t")
         if not tab or not name:
-            raise DataError(
-                tr(
-                    "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
-                    path=shown,
-                    number=number,
-                    line=one_line(line),
-                )
+            text = tr(
+                "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
+                path=shown,
+                number=number,
+                line=one_line(line),
             )
+            raise DataError(text)
         entries.append((os.path.join(images, name), label, f"{shown}:{number}"))
     if not entries:
         raise DataError(tr("{path} is empty; {wanted}", path=shown, wanted=wanted))
@@ -73,14 +71,13 @@ def check_images(entries: list[tuple[str, str, str]]) -> None:
     for path, _, place in entries[::step]:
         if not os.path.isfile(path) or os.path.getsize(path) == 0:
             what = tr("is empty") if os.path.isfile(path) else tr("is not there")
-            raise DataError(
-                tr(
-                    "{place}: the image {path} {what}; the data is not whole, fetch or make it again",
-                    place=place,
-                    path=one_line(path),
-                    what=what,
-                )
+            text = tr(
+                "{place}: the image {path} {what}; the data is not whole, fetch or make it again",
+                place=place,
+                path=one_line(path),
+                what=what,
             )
+            raise DataError(text)
 
 
 def batches(source: Source, loader: dict, part: Part) -> Dataset:

@@ -28,14 +28,13 @@ def count(section: dict, folder: str) -> int:
     images = _header(folder, section.get("usage"), "images-idx3", IMAGES, 3)[0]
     labels = _header(folder, section.get("usage"), "labels-idx1", LABELS, 1)[0]
     if images != labels:
-        raise DataError(
-            tr(
-                "{folder} has {images} images but {labels} labels; the two files are of two data sets",
-                folder=one_line(folder),
-                images=images,
-                labels=labels,
-            )
+        text = tr(
+            "{folder} has {images} images but {labels} labels; the two files are of two data sets",
+            folder=one_line(folder),
+            images=images,
+            labels=labels,
         )
+        raise DataError(text)
     return images
 
 
@@ -78,28 +77,26 @@ def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) ->
         header = file.read(4 + 4 * axes)
     shown = one_line(path)
     if len(header) < 4 + 4 * axes or struct.unpack(">I", header[:4])[0] != magic:
-        raise DataError(
-            tr(
-                "{path} is not in MNIST's IDX format: it should begin with the bytes {wanted}, not "
-                "{found}; was it unpacked?",
-                path=shown,
-                wanted=magic.to_bytes(4, "big").hex(" "),
-                found=header[:4].hex(" ") or tr("end at once"),
-            )
+        text = tr(
+            "{path} is not in MNIST's IDX format: it should begin with the bytes {wanted}, not "
+            "{found}; was it unpacked?",
+            path=shown,
+            wanted=magic.to_bytes(4, "big").hex(" "),
+            found=header[:4].hex(" ") or tr("end at once"),
         )
+        raise DataError(text)
     sizes = struct.unpack(f">{axes}I", header[4:])
     expected, found = len(header) + math.prod(sizes), os.path.getsize(path)
     if found != expected:
-        raise DataError(
-            tr(
-                "{path} has {number} bytes, its header promises {expected} ({samples} samples); the "
-                "file is not whole: fetch it again",
-                path=shown,
-                number=found,
-                expected=expected,
-                samples=sizes[0],
-            )
+        text = tr(
+            "{path} has {number} bytes, its header promises {expected} ({samples} samples); the "
+            "file is not whole: fetch it again",
+            path=shown,
+            number=found,
+            expected=expected,
+            samples=sizes[0],
         )
+        raise DataError(text)
     return sizes
 
 
@@ -109,14 +106,12 @@ def _missing(folder: str, usage: str | None, kind: str, error: type[DataError] =
     packed = sorted(name for name in os.listdir(folder) if name.endswith("-ubyte.gz"))
     packed = [name for name in packed if usage is None or name.startswith(PREFIXES[usage])]
     if packed:
-        return DataError(
-            tr(
-                "{folder} has no file {wanted}, but {packed}: unpack it with gunzip",
-                folder=one_line(folder),
-                wanted=wanted,
-                packed=one_line(packed[0]),
-            )
+        text = tr(
+            "{folder} has no file {wanted}, but {packed}: unpack it with gunzip",
+            folder=one_line(folder),
+            wanted=wanted,
+            packed=one_line(packed[0]),
         )
-    return error(
-        tr("{folder} has no file {wanted}; MNIST's files go there, unpacked", folder=one_line(folder), wanted=wanted)
-    )
+        return DataError(text)
+    text = tr("{folder} has no file {wanted}; MNIST's files go there, unpacked", folder=one_line(folder), wanted=wanted)
+    return error(text)

@@ -51,14 +51,13 @@ def boxes(label: str, place: str) -> list[Box]:
             for item in json.loads(label)
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(
-            tr(
-                '{place}: after the tab should come [{{"transcription": TEXT, "points": [[X, Y], '
-                "...]}}, ...], not: {found}",
-                place=place,
-                found=one_line(label[:60]),
-            )
-        ) from error
+        text = tr(
+            '{place}: after the tab should come [{{"transcription": TEXT, "points": [[X, Y], '
+            "...]}}, ...], not: {found}",
+            place=place,
+            found=one_line(label[:60]),
+        )
+        raise DataError(text) from error
 
 
 def shrink_by(width: float, height: float) -> float:

@@ -42,12 +42,10 @@ def _sizes(section: dict, folder: str) -> dict[str, int]:
     root = os.path.join(folder, section["data_dir"])
     paths = sorted(path for path, _, names in os.walk(root, followlinks=True) if "data.mdb" in names)
     if not paths:
-        raise DataError(
-            tr(
-                "{root}: there is no file data.mdb in it, nor below it; name the folder of the LMDB",
-                root=one_line(root),
-            )
+        text = tr(
+            "{root}: there is no file data.mdb in it, nor below it; name the folder of the LMDB", root=one_line(root)
         )
+        raise DataError(text)
     return {path: _size(path) for path in paths}
 
 
@@ -73,9 +71,8 @@ def _environment(path: str) -> Any:
     try:
         return lmdb.open(path, readonly=True, lock=False, readahead=False, meminit=False)
     except lmdb.Error as error:
-        raise DataError(
-            tr("{path} cannot be read as LMDB: {error}", path=one_line(path), error=one_line(error))
-        ) from error
+        text = tr("{path} cannot be read as LMDB: {error}", path=one_line(path), error=one_line(error))
+        raise DataError(text) from error
 
 
 def _size(path: str) -> int:
@@ -84,28 +81,27 @@ def _size(path: str) -> int:
         text = (reader.get(b"num-samples") or b"").decode("latin-1")
     size = whole_number(text)
     if size is None:
-        raise DataError(
-            tr("{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text))
+        message = tr(
+            "{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text)
         )
+        raise DataError(message)
     return size
 
 
 def _label(reader: Any, path: str, number: int) -> str:
     content = reader.get(b"label-%09d" % number)
     if content is None:
-        raise DataError(
-            tr(
-                "{place}: {key} is missing; the data is not whole, fetch or make it again",
-                place=_place(path, number),
-                key=f"label-{number:09d}",
-            )
+        text = tr(
+            "{place}: {key} is missing; the data is not whole, fetch or make it again",
+            place=_place(path, number),
+            key=f"label-{number:09d}",
         )
+        raise DataError(text)
     try:
         return str(content, "utf-8")
     except UnicodeDecodeError as error:
-        raise DataError(
-            tr("{place}: label-{number:09d} is not UTF-8 text", place=_place(path, number), number=number)
-        ) from error
+        message = tr("{place}: label-{number:09d} is not UTF-8 text", place=_place(path, number), number=number)
+        raise DataError(message) from error
 
 
 class Lines(text_lines.Lines):
@@ -124,13 +120,12 @@ class Lines(text_lines.Lines):
         with _environment(path).begin() as reader:  # one of its own, because several threads read
             content, text = reader.get(b"image-%09d" % number), _label(reader, path, number)
         if content is None:
-            raise DataError(
-                tr(
-                    "{place}: {key} is missing; the data is not whole, fetch or make it again",
-                    place=_place(path, number),
-                    key=f"image-{number:09d}",
-                )
+            message = tr(
+                "{place}: {key} is missing; the data is not whole, fetch or make it again",
+                place=_place(path, number),
+                key=f"image-{number:09d}",
             )
+            raise DataError(message)
         return io.BytesIO(content), text
 
 
