@@ -1,7 +1,9 @@
 """What a host says of itself: with simulated NPUs, with files of a test, and with secrets in its environment."""
 
+import contextlib
 import os
 import py_compile
+import random
 import socket
 
 import pytest
@@ -234,7 +236,9 @@ def test_a_log_folder_that_does_not_exist_is_judged_by_where_it_would_be(tmp_pat
 
 def test_a_port_of_the_job_on_which_something_listens_is_said_on_the_first_host_only(tmp_path):
     with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
+        while not server.getsockname()[1]:
+            with contextlib.suppress(OSError):  # somebody has it
+                server.bind(("127.0.0.1", random.randrange(20000, 32000)))  # none that the kernel gives to others
         server.listen()
         port = server.getsockname()[1]
         assert network.collect(asked(tmp_path, ports=[port]))["busy_ports"] == [str(port)]

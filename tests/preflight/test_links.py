@@ -377,6 +377,15 @@ def test_who_waits_for_a_big_transfer_when_the_other_part_ends_has_no_reset(monk
     question = asked(plan, "node0")
     host, port = question["connects"][0][1:3]
     confirmed = talk.welcome(question["nonce"], "node0", "node1", port)
+    seen, look = threading.Event(), calls.Call.look
+
+    def looks(call):
+        changed = look(call)
+        if call.stage == "big":
+            seen.set()
+        return changed
+
+    monkeypatch.setattr(calls.Call, "look", looks)
 
     def leave():
         plug, _ = server.accept()
@@ -388,6 +397,7 @@ def test_who_waits_for_a_big_transfer_when_the_other_part_ends_has_no_reset(monk
         left = talk.BIG + 1
         while left:
             left -= len(plug.recv(left))
+        assert seen.wait(WELL)  # else the whole transfer may come before the caller has looked once
         plug.close()  # without a word
 
     with socket.create_server((host, port)) as server:
