@@ -125,7 +125,7 @@ def test_converted_checkpoints_count_as_mindspore_writes_them(recorder, tmp_path
     (tmp_path / "rank_0").mkdir()
     (tmp_path / "rank_0" / "a.ckpt").write_text("")
     monkeypatch.setattr(converting.strategies, "check", lambda *_: None)
-    monkeypatch.setattr(converting.loading, "read", lambda _: {})
+    monkeypatch.setattr(converting.saving, "read", lambda _: {})
     converting.by_strategies(str(tmp_path), str(tmp_path), None, "to.ckpt")
     assert recorder.done == [("converting the checkpoints for 4 ranks", 3, 4)]
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tools.progress import lines
-from tools.run_page import document, plans, reading, results, surroundings
+from tools.run_page import document, plans, reading, results, surroundings, unlike
 from tools.run_page.results import Result
 
 ENDED = {"ended": "2026-01-31T12:01:00Z", "exit": 0, "members": {"0": {"status": 0, "seconds": 60.0, "pid": 1}}}
@@ -71,7 +71,7 @@ def test_what_always_differs_is_not_listed(run):
         exports["LAUNCH_JOB"] = exports["OF_JOB"][4:]
         typed = f"ascend2p.sh --log_dir logs/{name} train.yaml"
         runs.append(run(name, exports=exports, typed=typed, started=f"2026-01-31T12:0{number}:00Z"))
-    assert plans.of([plan(data) for data in runs]) == []
+    assert unlike.of([plan(data) for data in runs]) == []
 
 
 def test_what_matters_is_listed_by_name(run):
@@ -79,7 +79,7 @@ def test_what_matters_is_listed_by_name(run):
     trainer = ["python", "-u", "tools/train.py", "--config", "train.yaml", "-o", "scheduler.lr=0.2", "--amp"]
     exports = {"RANK_SIZE": "2", "OMP_NUM_THREADS": "4", "DATA": "/data/all/train"}
     other = run("b", ranks=ranks(2), device_target="Ascend", exports=exports, trainer=trainer, host="server")
-    found = {row.name: (row.values, row.also) for row in plans.of([plan(one), plan(other)])}
+    found = {row.name: (row.values, row.also) for row in unlike.of([plan(one), plan(other)])}
     assert found == {
         "device_target": (("CPU", "Ascend"), ()),
         "ranks": (("1", "2"), ("RANK_SIZE",)),
@@ -141,8 +141,8 @@ def test_a_config_has_what_the_command_set(run):
 
 
 def called(*flat, started=None):
-    rows = plans.of(flat)
-    return [label.text for label in plans.labels(len(flat), rows, started or [None] * len(flat))]
+    rows = unlike.of(flat)
+    return [label.text for label in unlike.labels(len(flat), rows, started or [None] * len(flat))]
 
 
 def test_a_label_says_what_is_different():
@@ -178,7 +178,7 @@ def test_runs_without_a_difference_are_told_apart_by_their_start():
 
 
 def test_letters_do_not_end():
-    assert [plans.letter(place) for place in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
+    assert [unlike.letter(place) for place in (0, 25, 26, 27, 701, 702)] == ["A", "Z", "AA", "AB", "ZZ", "AAA"]
 
 
 # ---- which of them is best -------------------------------------------------------------------------------------------
@@ -326,5 +326,5 @@ def test_any_value_in_launch_json_is_compared(run, value):
 
 def test_thirty_runs_have_thirty_letters(run):
     text = page_of(*[run(f"run{number}", (2.0, 1.0 + number)) for number in range(30)])
-    assert [row[0][0] for row in table(text, "runs")] == [plans.letter(place) for place in range(30)]
+    assert [row[0][0] for row in table(text, "runs")] == [unlike.letter(place) for place in range(30)]
     assert "A reached the lowest loss: 1 at step 2." in text

@@ -59,9 +59,12 @@ gpus() {
   runs bash "$SCRIPTS/$1" "${HCCN[@]}" "${@:2}"
 }
 
-# each_rank SIZES DEVICES WORD... [-- TRAINER ARGUMENT...]: see fixtures/each_rank.py
+# each_rank SIZES DEVICES WORD... [-- TRAINER ARGUMENT...]: see fixtures/each_rank.py.  While another program of this
+# machine has a port of HCCL, a launch moves HCCL to others, and says so.
 each_rank() {
-  python -S -E "$FIXTURES/each_rank.py" "$@" || fail "$(cat stderr*)"
+  local -a moved=()
+  [[ ! $(cat stderr*) =~ 'note: HCCL gets the ports '([0-9]+)-[0-9]+' in this job' ]] || moved=("HCCL_IF_BASE_PORT=${BASH_REMATCH[1]}")
+  python -S -E "$FIXTURES/each_rank.py" "${@:1:2}" "${moved[@]+"${moved[@]}"}" "${@:3}" || fail "$(cat stderr*)"
 }
 
 # ---- the devices of this machine -------------------------------------------------------------------
