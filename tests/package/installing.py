@@ -17,6 +17,12 @@ ROOT = Path(__file__).resolve().parents[2]
 _USUAL, _ALL = ("3.9", "3.13"), ("3.9", "3.10", "3.11", "3.12", "3.13")
 _VERSION = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"
 _NOBODY = 65534
+# Prints the path of the wheel of pip that ensurepip has; Debian's Pythons have it elsewhere.
+_BUNDLED = """
+import ensurepip, glob, os
+folders = os.path.join(os.path.dirname(ensurepip.__file__), "_bundled"), "/usr/share/python-wheels"
+print(next(path for folder in folders for path in glob.glob(f"{folder}/pip-*.whl")))
+"""
 # Reads what root can read, such as a Python below /root, and writes nothing.
 _READS_ALL = ("--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search")
 
@@ -92,8 +98,9 @@ class Installed:
         checked(python(version), "-m", "venv", "--without-pip", self.folder / "venv")
 
     def install(self, wheel):
-        """Installs the wheel with what it needs."""
-        checked(*pip("--python", self.bin / "python", "install", "-q", wheel))
+        """Installs the wheel with what it needs, by the pip of its own Python: an older one may not run there."""
+        bundled = checked(self.bin / "python", "-c", _BUNDLED).strip()
+        checked(self.bin / "python", f"{bundled}/pip", "--disable-pip-version-check", "install", "-q", wheel)
 
     def close(self):
         """Takes every permission to write away."""
