@@ -1,5 +1,6 @@
 """The site of `make docs`, built from the pages of this checkout, for the tests that read it or look at it."""
 
+import json
 import os
 import re
 import subprocess
@@ -10,9 +11,11 @@ import documents
 ROOT = documents.ROOT
 
 
-def build(folder):
-    """Runs mkdocs with the pages in folder/pages; the site is in folder/html."""
+def build(folder, menu=None):
+    """Runs mkdocs with the pages in folder/pages; the site is in folder/html.  menu: instead of the one in mkdocs.yml."""
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("site/", f"{folder}/")
+    if menu:
+        settings = re.sub(r"^nav:.*?(?=^\S|\Z)", f"nav: {json.dumps(menu)}\n", settings, flags=re.M | re.S)
     (folder / "mkdocs.yml").write_text(settings.replace("tools/pages/", f"{ROOT}/tools/pages/"), encoding="utf-8")
     command = [sys.executable, "-m", "mkdocs", "build", "-f", str(folder / "mkdocs.yml")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONWARNINGS": "ignore"}

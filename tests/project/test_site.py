@@ -25,6 +25,11 @@ LOADED = {
     ("input", "src"), ("image", "href"), ("use", "href"), ("image", "xlink:href"), ("use", "xlink:href"),
 }  # fmt: skip
 NOT_LOADED = {"alternate", "author", "canonical", "help", "license", "next", "prev"}  # links in the head
+# A small site: the pages that the settings ask for, and one with a Chinese form.
+PARTS = ("Launch", "When it fails", "Train", "Commands", "Reference")
+MENU = [{"Start": ["README.md"]}, {"Watch": ["docs/watch.md"]}, *({part: [f"docs/{part}.md"]} for part in PARTS)]
+PAGES = {"README.md": "# Start\n", "README_CN.md": "# 开始\n", "docs/watch.md": "# Watch\n", "docs/zh/watch.md": "# 观察\n"}
+PAGES |= {f"docs/{part}.md": f"# {part}\n" for part in PARTS}
 IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 IN_SCRIPT = re.compile(r"""["'`](https?://(?!www\.w3\.org/)[^"'`]+|//[\w-]+\.[^"'`]+)["'`]""")
 
@@ -141,12 +146,18 @@ def test_a_link_that_a_reader_clicks_may_lead_anywhere(tmp_path):
     assert faults(tmp_path) == ([], 0)
 
 
-def test_a_dead_link_is_an_error(built, tmp_path):
-    shutil.copytree(built / "pages", tmp_path / "pages")
+def test_a_dead_link_is_an_error(tmp_path):
+    """A small site with the settings of the whole one shows it."""
+    for name, text in PAGES.items():
+        path = tmp_path / "pages" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    good = sites.build(tmp_path, menu=MENU)
+    assert (good.returncode, good.stderr) == (0, "")
     with open(tmp_path / "pages" / "docs" / "zh" / "watch.md", "a", encoding="utf-8") as file:
         file.write("\n[one](nowhere.md) [two](../watch.md#no-such-part) [three](../../nothing/)\n")
     (tmp_path / "pages" / "docs" / "zh" / "only_here.md").write_text("# 没有英文\n", encoding="utf-8")
-    ended = sites.build(tmp_path)
+    ended = sites.build(tmp_path, menu=MENU)
     assert ended.returncode == 1
     assert "'nowhere.md'" in ended.stderr and "no-such-part" in ended.stderr and "'../../nothing/'" in ended.stderr
     assert "docs/zh/only_here.md: there is no page docs/only_here.md in the menu" in ended.stderr
