@@ -1,5 +1,6 @@
 """tools/logs/pytest_report.py: a rank that is a pytest, as the tutorials start theirs, says its exception."""
 
+import os
 import subprocess
 import sys
 
@@ -73,6 +74,8 @@ CASES = [
 ]
 NAMES = ["paths", "chain", "setup", "teardown", "import", "syntax", "assert", "plain", "own", "exit", "method", "two"]
 
+ALONE = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # loading what is installed takes longer than the test
+
 
 @pytest.fixture
 def log_of(tmp_path):
@@ -83,7 +86,9 @@ def log_of(tmp_path):
         (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n")
         with (tmp_path / "log").open("w") as file:
             command = [sys.executable, "-m", "pytest", *words, "test_train.py"]
-            subprocess.run(command, cwd=tmp_path, stderr=subprocess.STDOUT, stdout=file, timeout=120, check=False)
+            subprocess.run(
+                command, cwd=tmp_path, stderr=subprocess.STDOUT, stdout=file, timeout=120, check=False, env=ALONE
+            )
         return log_tail.read(str(tmp_path / "log")).lines
 
     return run
