@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Says why a launch failed and what to do, from the logs of its ranks and the table of known failures.
+"""Explains why a launch failed and what to do, from the logs of its ranks and the table of known failures.
 
-The command itself is tools/diagnosis/main.py.
+tools/diagnosis/main.py implements the command.
 """
 
 import os

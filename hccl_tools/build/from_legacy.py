@@ -1,4 +1,4 @@
-"""Writes a rank table of a legacy format, as ModelArts and Volcano make it, as one of version 1.0."""
+"""Converts a rank table of a legacy format, as ModelArts and Volcano write it, to version 1.0."""
 
 from __future__ import annotations
 

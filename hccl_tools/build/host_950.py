@@ -1,4 +1,4 @@
-"""The rank table of a 950 host, of version 2.0: the networks of its devices are in the host's own description."""
+"""Builds the version 2.0 rank table of a 950 host, whose own description lists the networks of its devices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Merges rank tables: makes the table of a cluster from those of its servers.
+"""Merges the rank tables of single servers into the table of their cluster.
 
-Merging in steps gives the same as merging at once.  Servers are in the dictionary order of server_id, by code points,
-as MindSpore requires; ranks of version 2.0, without servers, in that of the inputs.  If two disagree, both are named.
+Merging in steps gives the same result as merging at once.  Servers are sorted by server_id, by code points, as
+MindSpore requires.  Version 2.0 has no servers: its ranks keep the order of the inputs.  If two tables disagree, the
+message names both.
 """
 
 from __future__ import annotations

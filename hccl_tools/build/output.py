@@ -1,4 +1,4 @@
-"""Writes the file of a command whole, or leaves everything as it was."""
+"""Writes the output file of a command completely, or leaves everything unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rank table of this host: its devices, their addresses, its super pod; of a 950 host, their networks."""
+"""Builds the rank table of this host: its devices, their addresses and its super pod; on a 950 host, their networks."""
 
 from __future__ import annotations
 

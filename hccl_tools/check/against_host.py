@@ -1,4 +1,4 @@
-"""Checks whether a good table fits this host, its devices' addresses, and the rank set in this shell."""
+"""Checks whether a valid table fits this host, its devices' addresses, and the rank set in this shell."""
 
 from __future__ import annotations
 

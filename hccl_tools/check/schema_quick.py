@@ -1,4 +1,4 @@
-"""A quick yes to a document that fits a JSON Schema, for the subset of draft 2020-12 that ``schemas/`` uses.
+"""Quickly accepts documents that fit a JSON Schema, for the draft 2020-12 subset that ``schemas/`` uses.
 
 tests/hccl_tools/test_schema_check.py compares it with jsonschema.
 """

@@ -1,6 +1,6 @@
-"""Judges a rank table: its structure by the schema, the rest by the rules.
+"""Judges a rank table: its structure by the schema, everything else by the rules.
 
-Of a mistake that is made many times, such as a key that every device lacks, there is one line.
+A mistake that occurs many times, such as a key that every device lacks, gets one line.
 """
 
 from __future__ import annotations

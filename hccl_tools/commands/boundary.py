@@ -1,4 +1,4 @@
-"""Ends every command: what it raises becomes lines on stderr and an exit code."""
+"""Ends every command: converts exceptions into lines on stderr and an exit code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Checks the network of every device in a rank table; scripts/check_network.sh is what users type.
+"""Checks the network of every device in a rank table; users run it as scripts/check_network.sh.
 
-Asks the cards of this host, or by mpirun those of every host of a hostfile.  This host judges all answers.
+It queries the cards of this host, or over ssh those of every host in a hostfile.  This host judges all answers.
 """
 
 from __future__ import annotations

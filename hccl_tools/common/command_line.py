@@ -1,4 +1,4 @@
-"""The parser of every command: its --help and its mistakes are in the user's language, which --lang chooses."""
+"""The parser of every command; --help and usage errors are in the user's language, which --lang selects."""
 
 from __future__ import annotations
 

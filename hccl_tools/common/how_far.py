@@ -1,8 +1,8 @@
-"""One line on a terminal that says how far a long operation is; drawn anew in its place, and gone at the end.
+"""Shows the progress of a long operation in one terminal line, which is redrawn in place and removed at the end.
 
-A command opens `showing`.  Below that, whatever may take long says what it does, in `doing`, and counts with `more`.
-Where no command has opened it, or stderr is not a terminal, both do nothing: whoever counts need not ask.  A thread
-draws a few times a second, so counting costs an addition.  In the first 2 seconds there is no line.
+A command opens `showing`.  Code below it that may take long describes its work with `doing`, and counts with `more`.
+If no command has opened it, or stderr is not a terminal, both do nothing.  So code that counts need not check.  A
+thread draws a few times per second, so counting costs one addition.  In the first 2 seconds there is no line.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Messages in the user's language: in English as the code has them, in Chinese from hccl_tools/locale."""
+"""Translates messages into the user's language: English from the code, Chinese from hccl_tools/locale."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every check finds: one thing that is wrong, where, and what to do about it."""
+"""A problem that a check finds: what is wrong, where, and how to correct it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where this project is.  Kept to syntax that Python 2.7 reads, because machine/interpreter.py imports it."""
+"""The location of this project.  Uses only Python 2.7 syntax, because machine/interpreter.py imports it."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Text from outside in a message: without what commands a terminal, and as a word that a shell reads."""
+"""Makes text from outside safe: without terminal control characters in messages, and quoted as a shell word."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exception that ends a command with a message; every refusal of this project derives from it."""
+"""The exception that ends a command with a message; all refusals in this project derive from it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""How this user types our commands: the one place that knows.
+"""Writes our commands in the form that this user types; no other module knows that form.
 
-In a checkout a command is a file: ``python tools/diagnose.py``, ``bash scripts/launch.sh``.  Installed, all are words
-of mslaunch: ``mslaunch diagnose``, ``mslaunch``.  The code, and the texts that people translate, have the form of a
-checkout; `as_typed` changes it on the way to the user, and `command` makes a whole one.
+In a checkout a command is a file: ``python tools/diagnose.py``, ``bash scripts/launch.sh``.  After installation, all of
+them are subcommands of mslaunch: ``mslaunch diagnose``, ``mslaunch``.  The code and the translated texts use the form
+of a checkout.  `as_typed` converts them before the user sees them, and `command` builds a complete command.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Times as our documents have them, in UTC: 2026-01-31T12:00:00Z."""
+"""Formats times in UTC as our documents have them: 2026-01-31T12:00:00Z."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The version of this project: of the package, and in a checkout of its commit."""
+"""The version of this project: the package's version, and in a checkout its commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for people: harmless text from outside, readable lists and counts."""
+"""Formats text for people: harmless text from outside, readable lists and counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two rank tables, as data, and what they say alike in another order."""
+"""Finds the differences between two rank tables, as data, and the lists that differ only in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One of two rank tables, or lists of hosts, that are compared: its job, whatever its format is."""
+"""One side of a comparison: the job that a rank table or a list of hosts describes, in any format."""
 
 from __future__ import annotations
 

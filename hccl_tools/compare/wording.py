@@ -1,4 +1,4 @@
-"""The differences of two rank tables as lines for a person, and as JSON for a program."""
+"""Formats the differences between two rank tables: lines for people, JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes what a file does not say of a job from another one about the same job."""
+"""Fills in the facts that a file lacks from another file about the same job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job as every format of a rank table describes a part of it: servers, devices with ranks, and the rest."""
+"""A job independent of the format: servers, devices with ranks, and the rest; every format describes a part of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads a rank table of any format, or a list of hosts, as a Job."""
+"""Reads a rank table in any format, or a list of hosts, as a Job."""
 
 from __future__ import annotations
 

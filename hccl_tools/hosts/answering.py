@@ -1,4 +1,4 @@
-"""What a command of ours does on a host that is asked: takes the question, and answers with one frame; see ask.py.
+"""Answers a query on a host: takes the question, and prints one frame; see ask.py.
 
 It runs on every host of a job, so it imports little.
 """

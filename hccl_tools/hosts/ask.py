@@ -1,14 +1,13 @@
-"""Asks every host of a hostfile: ssh starts one of our commands once on each, and we collect the answers.
+"""Queries every host of a hostfile: ssh starts one of our commands once on each, and we collect the answers.
 
-The table of a cluster is built this way, and its network checked.  All hosts are asked at the same time, see
-together.py; this host is asked without ssh.  The command on a host gets the question as one line on its stdin,
-and ends when its stdin ends: then nobody waits for the answer.  It answers with one frame on stdout, whether it
-has a result or not:
+This is how we build a cluster's table and check its network.  All hosts are queried at the same time, see together.py;
+this host is queried without ssh.  The command on a host gets the question as one line on its stdin.  It ends when its
+stdin ends, because nothing waits for the answer then.  It prints one frame on stdout, with or without a result:
 
     <<hccl_tools NONCE CRC DATA>>
 
-NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
-JSON, CRC its checksum.  Damaged frames are ignored.  What the command there does is in answering.py.
+NONCE distinguishes the frames of this run from all other output of a host.  DATA is base64 of deflated JSON, CRC its
+checksum.  Damaged frames are ignored.  The code that runs on the host is in answering.py.
 """
 
 from __future__ import annotations

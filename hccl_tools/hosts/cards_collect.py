@@ -1,4 +1,4 @@
-"""What the cards of a rank table's servers say: those of this host, or of all hosts of a hostfile."""
+"""Collects the answers of the cards in a rank table: from this host, or from all hosts of a hostfile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the network of a rank table's devices, and which error of HCCL comes from it."""
+"""Finds the faults in the network of a rank table's devices, and the HCCL error that each one causes."""
 
 from __future__ import annotations
 

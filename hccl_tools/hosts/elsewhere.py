@@ -1,6 +1,6 @@
-"""This project on the other hosts of a job: in which folder each has it, and whether it is the same version.
+"""Locates this project on the other hosts of a job: its folder on each, and whether its version is the same.
 
-The same Python is on all hosts.  finder.py goes to it as a text, because nobody knows yet where the project is there.
+All hosts have the same Python. finder.py is sent to it as text, because the project's folder there is not known yet.
 """
 
 from __future__ import annotations

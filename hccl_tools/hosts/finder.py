@@ -1,7 +1,7 @@
-"""Finds this project on another host, where it may be in another folder.  It runs there as a text: see elsewhere.py.
+"""Finds this project on another host, where its folder may differ.  It runs there as text: see elsewhere.py.
 
-HERE            says whether the project is there: "same VERSION DIGEST HERE", "other VERSION DIGEST FOLDER" or "none"
-HERE COMMAND... becomes the command; words that name files of HERE name those of this host's project
+HERE            prints whether the project is there: "same VERSION DIGEST HERE", "other VERSION DIGEST FOLDER" or "none"
+HERE COMMAND... becomes the command; arguments that name files of HERE name those of this host's project
 """
 
 import hashlib

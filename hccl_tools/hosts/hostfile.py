@@ -1,4 +1,4 @@
-"""Reads lists of hosts: files in Open MPI's syntax, one host per line, then slots=N, and comments; and HOST:8,HOST:8.
+"""Reads lists of hosts: files in Open MPI's syntax (one host per line, slots=N, comments), and HOST:8,HOST:8.
 
     # the training cluster
     10.0.0.1 slots=8
@@ -6,10 +6,10 @@
     node3    slots=8 spare
     node[004-128]:8
 
-The word `spare` is ours: the host gets ranks when another one is lost.  Machines write such lists, too, so what they
-mean is read even where Open MPI stumbles: a byte-order mark, ends of lines of Windows, HOST:8 as MPICH has it, sets of
-Slurm, commas and blanks that are too many.  `Hosts.plain` says whether Open MPI reads the file as we do.  Refuses lines
-that Open MPI silently accepts and then runs on the wrong hosts or not at all.
+The word `spare` is ours: such a host gets ranks when another one is lost.  Programs write such lists, too.  So we also
+read clear forms that Open MPI does not understand: a byte-order mark, Windows line ends, HOST:8 as in MPICH, Slurm's
+host sets, surplus commas and blanks.  `Hosts.plain` states whether Open MPI reads the file as we do.  Some lines Open
+MPI accepts silently, but then runs on the wrong hosts or not at all.  These lines are refused.
 """
 
 from __future__ import annotations

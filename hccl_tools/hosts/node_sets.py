@@ -1,4 +1,4 @@
-"""Sets of hosts in one word, as Slurm and pdsh write them: node[001-128], node[1-3,7], r[1-2]n[1-4]-ib."""
+"""Expands sets of hosts as Slurm and pdsh write them: node[001-128], node[1-3,7], r[1-2]n[1-4]-ib."""
 
 from __future__ import annotations
 

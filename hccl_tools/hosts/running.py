@@ -1,4 +1,4 @@
-"""A command that runs for a host, and what goes through its pipes; together.py runs many of them."""
+"""Runs a command for one host, and handles its pipes; together.py runs many of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that reach other hosts: ssh, or what the user has given Open MPI in its place."""
+"""The commands that reach other hosts: ssh, or the replacement that the user configured for Open MPI."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compiled modules (.pyc): whether the next start of Python finds those of a package, or compiles all of it again.
+"""Checks whether the next start of Python finds a package's compiled modules (.pyc) or compiles all of them again.
 
-A package is judged by one file that each import of it reads, so a look costs a few files, and nothing is imported.
+A package is judged by one file that each import of it reads. So a check reads only a few files, and imports nothing.
 """
 
 from __future__ import annotations

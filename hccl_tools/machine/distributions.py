@@ -1,6 +1,6 @@
-"""The distributions that Python finds here, by one look at the folders of sys.path and by their metadata.
+"""Finds the distributions that Python sees here, from one scan of the folders of sys.path and their metadata.
 
-importlib.metadata looks at all folders for each name, and its import takes longer than all other facts of a host.
+importlib.metadata scans all folders for each name, and its import takes longer than all other facts of a host.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The programs of the Ascend driver, hccn_tool and npu-smi: where they are, and what to do when one of them fails.
+"""Finds the programs of the Ascend driver, hccn_tool and npu-smi, and suggests what to do when one of them fails.
 
-The installation puts neither on PATH for every shell, so they are looked for in their own folders, too.
+The installation does not put them on PATH for every shell, so this module also searches their own folders.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
+"""Reads the network addresses of a host's devices from hccn_tool, otherwise from hccn.conf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This host as a rank table describes it: its addresses, its NPUs, and which server of a table it is."""
+"""This host as a rank table describes it: its addresses, its NPUs, and its server in a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TCP ports of this network namespace: those that the kernel may give to connections, and where servers listen."""
+"""The TCP ports of this network namespace: those that the kernel may assign, and those on which servers listen."""
 
 from __future__ import annotations
 

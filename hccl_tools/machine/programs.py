@@ -1,4 +1,4 @@
-"""Programs of the host: found by name, run without a shell, each with a time limit."""
+"""Finds programs of the host by name, and runs them without a shell, each with a time limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The TCP sockets of this network namespace, as the kernel's tables have them."""
+"""Reads the TCP sockets of this network namespace from the kernel's tables."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which devices of this host the ranks may see, and by which numbers: the one picture that everything else asks.
+"""Determines which devices of this host the ranks may see, and their numbers; all other modules take both from here.
 
-A device has two numbers.  Its physical id is in rank tables, locks, --devices, /dev/davinciN, hccn_tool and npu-smi.
-Its index is what a process knows it by, and so DEVICE_ID: its place among the devices that the process sees.
+A device has two numbers.  Rank tables, locks, --devices, /dev/davinciN, hccn_tool and npu-smi use its physical id.  A
+process, and therefore DEVICE_ID, uses its index: its place among the devices that the process sees.
 
-What limits them:
+These limit the devices:
   /dev                        CANN numbers the devices of a container from 0, in the order of their physical ids
-  ASCEND_RT_VISIBLE_DEVICES   places in that order, ascending; CANN numbers those that it names from 0 anew
+  ASCEND_RT_VISIBLE_DEVICES   places in that order, ascending; CANN numbers the named devices from 0 again
   CUDA_VISIBLE_DEVICES        GPUs by number or UUID, in any order, or a MIG device
   SLURM_STEP_GPUS and others  the host's numbers, where the variables count only what Slurm gave the job
 ASCEND_VISIBLE_DEVICES and NPU_VISIBLE_DEVICES limit no process: the container runtime reads the first one when it

@@ -1,4 +1,4 @@
-"""What show_hccl.py shows of a rank table: its servers, and runs of servers that are alike."""
+"""The view of a rank table in show_hccl.py: its servers, with consecutive servers that are alike in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An overview as a table on the terminal, by rich; `colours` says whether it has colours."""
+"""Shows an overview as a table on the terminal, with rich; `colours` decides whether it has colours."""
 
 from __future__ import annotations
 

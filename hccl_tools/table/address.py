@@ -1,4 +1,4 @@
-"""Addresses as HCCL reads them, by inet_pton: no leading zeros, no prefix length, no zone."""
+"""Parses addresses as HCCL does, with inet_pton: no leading zeros, no prefix length, no zone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the format of a rank table from its content, and files that only look like one."""
+"""Detects the format of a rank table from its content, and files that only look like one."""
 
 from __future__ import annotations
 

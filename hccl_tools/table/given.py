@@ -1,4 +1,4 @@
-"""A rank table that a user names: a file, or "-" for standard input."""
+"""Reads a rank table that the user names: a file, or "-" for standard input."""
 
 from __future__ import annotations
 

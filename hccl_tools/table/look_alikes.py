@@ -1,4 +1,4 @@
-"""JSON files that are not rank tables and that people give in the place of one: each is named for what it is."""
+"""Identifies other JSON files that people pass instead of a rank table, and names what each one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts that are nearly an address: what a person may have meant by 10.9.0.256, 10,9,0,1 or 10.9.0.1/24."""
+"""Suggests the address that a person may have meant by 10.9.0.256, 10,9,0,1 or 10.9.0.1/24."""
 
 from __future__ import annotations
 

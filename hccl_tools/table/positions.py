@@ -1,4 +1,4 @@
-"""The line and column of a place in a JSON document; needed only when something is wrong there.
+"""Finds the line and column of a place in a JSON document; needed only when something is wrong there.
 
 The text is known to be JSON.  Values in between are skipped at the speed of the json module.
 """

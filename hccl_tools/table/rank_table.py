@@ -1,4 +1,4 @@
-"""A rank table as a document: build it, name it, write it, read it back."""
+"""A rank table as a document: builds, names, writes and reads it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A rank table as the rules need it: its servers, and its devices as columns.
 
-A table of 100,000 ranks is judged in well under a second.  So the values are in plain lists, one entry per
-device, which Python's built-in functions process.  The JSON pointer of a device is built only for a problem.
+The rules judge a table of 100,000 ranks in well under a second.  So the values are in plain lists, one entry per
+device, which Python's built-in functions process.  A device's JSON pointer is built only for a problem.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which restarts count: those after which the job came no further.  Decided here for one launcher, and for many.
+"""Decides which restarts count: those after which the job came no further.  One launcher or many use it.
 
-A restart that brings the job further, by a step or by a checkpoint, sets the count to 0.  So a job may have many
-restarts while they help, up to a limit of all, and few that do not help.
+A restart that brings the job further, by a step or by a checkpoint, resets the count to 0.  So a job may have many
+restarts while they help, up to a total limit, but only few that do not help.
 """
 
 from __future__ import annotations

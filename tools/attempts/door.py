@@ -1,4 +1,4 @@
-"""Where the other hosts or pods of a job connect.  Who has not said yet who it is has little time and room."""
+"""Accepts connections from the other hosts or pods of a job; limits time and data until a client identifies itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The process beside the launcher of rank 0's host: the others connect to it, and it decides for all of them."""
+"""The process next to the launcher of rank 0's host: the others connect to it, and it decides for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launcher beside which this process runs: its orders come on stdin, events for it go to stdout."""
+"""The connection to the launcher that started this process: orders arrive on stdin, events for it go to stdout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far an attempt came, and of what a rank died, from the logs of this host: read when the attempt has ended."""
+"""Reads this host's logs when an attempt has ended: how far it came, and the cause of a rank's death."""
 
 from __future__ import annotations
 

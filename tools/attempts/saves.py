@@ -1,7 +1,7 @@
-"""Checkpoints that an attempt has saved: a new one shows that the job came further, whatever its logs say.
+"""Tracks the checkpoints that an attempt saves; a new one shows that the job came further, whatever its logs contain.
 
-A trainer that begins anew after a restart saves again what it has saved before.  So a file whose name has a place, an
-epoch or a step, counts if that is further than any before; another file counts if it has a new name.
+A trainer that starts from the beginning after a restart saves the same files again.  So a file with an epoch or a step
+in its name counts if that is further than all before.  Any other file counts if it has a new name.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The process beside a launcher on another host than rank 0's: it speaks with that host's, which decides."""
+"""The process next to a launcher on a host other than rank 0's; it communicates with that host, which decides."""
 
 from __future__ import annotations
 

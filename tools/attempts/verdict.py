@@ -1,8 +1,8 @@
-"""What becomes of an attempt of a job whose hosts have a launcher each: decided at one place, for all of them.
+"""Decides the outcome of an attempt for all hosts of a job whose hosts have a launcher each.
 
 An attempt begins when every host is ready for it.  It fails with the first rank that fails on any host.  When all hosts
-have told how far it came, there is another one, or the job ends: see count.py.  The job also ends when all ranks of all
-hosts have ended with 0, and when a host is lost.
+have reported how far it came, another attempt begins or the job ends: see count.py.  The job also ends when all ranks
+of all hosts have ended with 0, or when a host is lost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Lines over TCP between the launchers of a job: a JSON list each, which begins with a word.
+"""Exchanges lines over TCP between the launchers of a job; each line is a JSON list that begins with a keyword.
 
-Whatever connects may send anything, so a line has bounds in length, depth and in the kinds of its values.
+Any program that connects may send anything. So lines are limited in their length, their depth and the types of their
+values.
 """
 
 from __future__ import annotations

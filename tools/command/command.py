@@ -1,4 +1,4 @@
-"""A command line, read: what the plan gets, and what the launcher itself heeds."""
+"""A parsed command line: the values for the plan, and the options that the launcher itself uses."""
 
 from __future__ import annotations
 

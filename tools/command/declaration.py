@@ -1,4 +1,4 @@
-"""What a script declares about itself: its engine, its arguments, its options."""
+"""The declarations of a script about itself: its engine, its arguments, its options."""
 
 from __future__ import annotations
 

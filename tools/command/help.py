@@ -1,4 +1,4 @@
-"""The page that --help prints: the script's header comment, its options and its exit codes."""
+"""Builds the page that --help prints: the script's header comment, its options and its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One command line while it is read: what was found so far."""
+"""The state of one command line while it is parsed: what was found so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person may have meant by a word that a script does not know: the end of a message about it."""
+"""Suggests what a person may have meant by an unknown argument, for the end of the message about it."""
 
 from __future__ import annotations
 

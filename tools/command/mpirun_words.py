@@ -1,6 +1,6 @@
-"""Options of mpirun, as people type them: with one dash or two, for Open MPI 4 or 5.
+"""Parses options of mpirun as people type them: with one dash or two, for Open MPI 4 or 5.
 
-mpirun_table.py says what each means.
+mpirun_table.py defines the meaning of each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""--nproc_per_node auto, gpu, npu or cpu, as torchrun takes them: a rank for each device, or each core, of a host."""
+"""--nproc_per_node auto, gpu, npu or cpu, as torchrun has them: one rank per device, or per core, of a host."""
 
 from __future__ import annotations
 

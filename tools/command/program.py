@@ -1,7 +1,8 @@
-"""A program on the command line: where it begins, and which of the script's own arguments it makes needless.
+"""Finds where the program begins on a command line, and which of the script's own arguments it replaces.
 
-The words of a launch are: options, the script's arguments, then nothing, -- and words for the trainer, or a program. A
-program takes all words after it, unchanged. What a word is follows from the word and from the file of that name:
+A launch has options, then the script's arguments. After them come nothing, -- and arguments for the trainer, or a
+program. A program takes all arguments after it unchanged. The kind of an argument follows from its text and from the
+file of that name:
 
   *.yaml *.yml            a config
   *.py *.sh, -m MODULE    a program

@@ -1,4 +1,4 @@
-"""The options that the launcher itself heeds while the job runs; tools.launch.request has the others."""
+"""The options that the launcher itself uses while the job runs; tools.launch.request has the others."""
 
 from __future__ import annotations
 

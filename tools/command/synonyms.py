@@ -1,4 +1,4 @@
-"""Options of torchrun, accelerate and msrun that our scripts do not have: which of ours means it, or why none."""
+"""Options of torchrun, accelerate and msrun that our scripts lack: our equivalent of each, or the reason why none."""
 
 from __future__ import annotations
 

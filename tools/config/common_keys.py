@@ -1,4 +1,4 @@
-"""MindOCR's section `common`: values that several sections need, where these have none of their own."""
+"""MindOCR's section `common`: values that other sections use unless they have their own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads training configs, overrides them by ``-o key=value``, and checks them; mistakes have their lines."""
+"""Reads training configs, overrides them with ``-o key=value``, and checks them; messages name the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regular expressions that anybody may have written into a YAML file."""
+"""Compiles regular expressions from YAML files that are not trusted."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Reads YAML that anybody may have written: of bounded size and depth, and refused with a message that has the line.
+"""Reads untrusted YAML of limited size and depth; a refusal names the line.
 
-PyYAML calls itself for every level, and its C half ends the process by SIGSEGV when there are too many.  An alias is
-one character in the file, and everything behind it wherever the values are used.  So the text is measured as a row of
-events, with all aliases written out, before anything is made of it.
+PyYAML calls itself for every level, and its C part ends the process with SIGSEGV if there are too many.  An alias is
+one character in the file, and repeats everything behind it where the values are used.  So the text is measured as a
+sequence of events, with all aliases expanded, before anything is built from it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The answer to why a job failed, as one record: the text and the JSON are both made of it.
+"""The answer to why a job failed, as one record; the text and the JSON are both built from it.
 
-It is the same for a run of ours (answer_of_run.py) and for logs of others (below).  Texts in it are in the
-user's language, and may be long; what came from a log is as the log has it, without what moves a terminal's cursor.
+A run of ours (answer_of_run.py) and logs of others (below) have the same record.  Its texts are in the user's language,
+and may be long.  Text from a log is unchanged, except for the characters that move a terminal's cursor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The answer as JSON for programs, in English; schemas/diagnosis.schema.json says what each field means."""
+"""The answer as JSON for programs, in English; schemas/diagnosis.schema.json describes each field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer about a run of ours, of which launch.json says how its members ended."""
+"""Builds the answer for a run of ours, whose launch.json records how its members ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where chains of waits lead, when the logs hold only time-outs: to a silent rank, into a circle, to a late one."""
+"""Follows chains of waits when the logs contain only time-outs: to a silent rank, into a circle, or to a late rank."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Clocks of hosts: times in logs are local, and hosts differ by seconds, or by hours where a zone is wrong.
+"""Compares the clocks of hosts: times in logs are local, and hosts differ by seconds, or by hours if a zone is wrong.
 
-All ranks of a communicator are told at the same moment that it is there ("HcclCommInitRootInfo success").  So these
-lines tell how far clocks differ.  Order within a host is trusted; across hosts only beyond what is left.
+All ranks of a communicator learn at the same moment that it is ready ("HcclCommInitRootInfo success").  So these lines
+show how far clocks differ.  Order within a host is trusted; across hosts only beyond the remaining difference.
 """
 
 from __future__ import annotations

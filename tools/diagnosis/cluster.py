@@ -1,7 +1,7 @@
-"""What MindSpore's scheduler, and what started the ranks, say of them: who never came, and who ended without a word.
+"""Reads the reports of MindSpore's scheduler and the ranks' starter: which ranks never came or ended silently.
 
-They are never ranks, and never the root.  Of a rank that has an error of its own they only note the loss; of one that
-was killed nobody else speaks.
+These two are never ranks, and never the root.  They only note the loss of a rank that has an error of its own.  If a
+rank was killed, they are the only ones that report it.
 """
 
 from __future__ import annotations

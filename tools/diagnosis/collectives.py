@@ -1,4 +1,4 @@
-"""Ranks that do not do the same: other collectives, other steps, other TLS switches."""
+"""Finds ranks that differ from the others in their collectives, their steps or their TLS switches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rank ended first, as the programs say that start ranks: msrun, torchrun, mpirun, srun."""
+"""Finds the rank that ended first, from the output of the programs that start ranks: msrun, torchrun, mpirun, srun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks that are behind, or in another collective than the rest, as PyTorch and Horovod say it."""
+"""Finds ranks that are behind, or in a different collective, from messages of PyTorch and Horovod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the members of a job ended: their last words, and those that are alike said once."""
+"""How the members of a job ended: their last lines, with members that are alike combined."""
 
 from __future__ import annotations
 

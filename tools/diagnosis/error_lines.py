@@ -1,4 +1,4 @@
-"""What looks like an error in the logs of a failure that no rule knows: alike lines once, the most telling first."""
+"""Finds likely errors in the logs of an unknown failure: similar lines once, the most informative first."""
 
 from __future__ import annotations
 

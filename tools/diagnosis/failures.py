@@ -1,7 +1,7 @@
-"""What each process failed of by itself, and whether it only waited in vain for others.
+"""Determines the failure of each process itself, and whether it only waited for others that did not come.
 
-Errors are of three sorts, see tools/logs/aftermath.py: of the process itself; those that follow from a wait or from a
-tear-down; and wrappers, which are of the process itself only where nothing shows that it waited.
+Errors are of three kinds, see tools/logs/aftermath.py: those of the process itself, those that follow from a wait or a
+tear-down, and wrappers. A wrapper counts for the process itself only if nothing shows that it waited.
 """
 
 from __future__ import annotations

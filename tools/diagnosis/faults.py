@@ -1,4 +1,4 @@
-"""The known faults in the logs of a job, what explains most first."""
+"""Finds the known faults in the logs of a job, the most informative first."""
 
 from __future__ import annotations
 

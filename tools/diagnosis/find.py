@@ -1,4 +1,4 @@
-"""Which known failures explain a run, and what of them goes into its launch.json."""
+"""Finds the known failures that explain a run, and selects what goes into its launch.json."""
 
 from __future__ import annotations
 

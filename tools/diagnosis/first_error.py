@@ -1,7 +1,7 @@
-"""Which ranks failed by themselves, and which of them first; how sure that is.
+"""Determines which ranks failed by themselves, which of them failed first, and how certain that is.
 
-Sure is only one: all ranks have a log, and one alone has an error that cannot follow from a wait.  The order in time
-counts where clocks can be compared, and then it is likely.  Ranks that failed of the same are alike: all are named.
+Only one case is certain: all ranks have a log, and just one has an error that cannot follow from a wait.  Where clocks
+can be compared, the order in time decides, and the result is likely.  Ranks with the same failure are all named.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A job that --hang_timeout ended: one verdict, for the terminal, the page, and the commands.
+"""Builds one verdict about a job that --hang_timeout ended, for the terminal, the page and the commands.
 
-It is made of the stacks that were saved when the job hung, in the files rank_N.stack beside the logs.
+It uses the stacks that were saved when the job hung, in the files rank_N.stack next to the logs.
 """
 
 from __future__ import annotations

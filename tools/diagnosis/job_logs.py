@@ -1,7 +1,7 @@
-"""The logs of a whole job, of ours or of somebody else's: reads them, and says which rank is the root.
+"""Reads the logs of a whole job, from our launcher or another one, and determines which rank is the root.
 
-A run of ours has its plogs in its folder, or where the user's ASCEND_PROCESS_LOG_PATH told.  Any other folder, archive
-or file is read as it is: a colleague's ascend/log, a download, what a cluster's scheduler left.
+A run of ours has its plogs in its folder, or where the user's ASCEND_PROCESS_LOG_PATH pointed.  Any other folder,
+archive or file is read as it is: a colleague's ascend/log, a download, the files of a cluster's scheduler.
 """
 
 from __future__ import annotations

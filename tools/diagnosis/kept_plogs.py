@@ -1,8 +1,8 @@
-"""What stays of CANN's own logs, the plogs, when a run has ended and its failure is explained.
+"""Decides which of CANN's own logs, the plogs, stay when a run has ended and its failure is explained.
 
-Only the folders plog/rank_N of a run's attempts are touched, which the launch has made.  No link in them is followed:
-another process may have planted it.  CANN can write gigabytes, so what stays after a failure is cut: of a long file the
-beginning and the end stay, and of many files the newest.
+Only the folders plog/rank_N of a run's attempts are changed, which the launch has made.  Links in them are not
+followed, because another process may have planted them.  CANN can write gigabytes, so the logs of a failure are cut.  A
+long file keeps its beginning and its end, and of many files the newest stay.
 """
 
 from __future__ import annotations

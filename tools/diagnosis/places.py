@@ -1,4 +1,4 @@
-"""Which ranks a job has on which host and device, where only launch.json, pages of hosts or other ranks say it."""
+"""Finds the host and device of each rank if only launch.json, pages of hosts or other ranks show it."""
 
 from __future__ import annotations
 

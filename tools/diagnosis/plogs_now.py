@@ -1,6 +1,6 @@
-"""What the plogs of a job that hangs say: the root among the ranks, and the last event of each rank.
+"""Reads the plogs of a job that hangs: the root among the ranks, and the last event of each rank.
 
-tools/features/plog_watch.py starts it in a forked child.  It reads beginnings and ends of plogs.
+tools/features/plog_watch.py starts it in a forked child.  It reads the beginnings and the ends of plogs.
 """
 
 from __future__ import annotations

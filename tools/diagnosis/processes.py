@@ -1,4 +1,4 @@
-"""The processes of a job, from what their logs say: which rank each one is, on which host and device."""
+"""Identifies the processes of a job from their logs: the rank, the host and the device of each."""
 
 from __future__ import annotations
 

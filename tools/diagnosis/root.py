@@ -1,17 +1,18 @@
-"""Which rank failed first in truth: from the logs of all ranks, in one sentence, with the reasons.
+"""Determines which rank really failed first, from the logs of all ranks: one sentence, with the reasons.
 
-The order of the questions, each answered by the logs:
+The questions in their order; the logs answer each:
 
-1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
-2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
-   But one that was killed (SIGKILL) before all others ended has no error, and those of others follow from its end.
-3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
-4. Did a card's network send in vain (error CQE)?
+1. Do ranks call different collectives, or have different TLS switches?  Then the waits follow from that.
+2. Does a rank have an error that does not follow from a wait?  The earliest is the root, as far as clocks can be
+   compared.  But a rank that was killed (SIGKILL) before all others ended has no error, and those of others follow
+   from its end.
+3. Does MindSpore's scheduler, or the starter of the ranks, name a rank that ended silently, or never came?
+4. Did a card's network send without an answer (error CQE)?
 5. Does HCCL's heartbeat name a device, or its search after a time-out?
 6. Which ranks never came to a communicator?
-7. Has a rank an error that may follow from a wait, and the others have not?
+7. Does a rank have an error that may follow from a wait, while the others have none?
 8. Where do the chains of waits end: at a silent rank, at one that is not in the job, in a circle?
-9. Who is silent while others wait?
+9. Which rank is silent while others wait?
 """
 
 from __future__ import annotations

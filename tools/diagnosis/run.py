@@ -1,4 +1,4 @@
-"""The folder of a run that failed: launch.json, the logs of members that failed by themselves, who asked it to end."""
+"""Reads the folder of a failed run: launch.json, the logs of members that failed by themselves, who asked it to end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The ranks that --straggler has named: as a line while the job runs, in the report, and for launch.json.
+"""Stores the ranks that --straggler named: for a line while the job runs, the report, and launch.json.
 
-The process that measures (tools/monitor) may be killed at any time.  So it keeps them in a file of the run folder.  At
-the end tools/features/metrics.py reads it.
+The process that measures (tools/monitor) may be killed at any time.  So it writes them to a file of the run folder.  At
+the end tools/features/metrics.py reads this file.
 """
 
 from __future__ import annotations

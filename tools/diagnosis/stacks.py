@@ -1,11 +1,11 @@
-"""Where the ranks of a job that hangs are: saves their Python stacks, and prints the innermost frames.
+"""Saves the Python stacks of the ranks of a job that hangs, and prints the innermost frames.
 
   python tools/diagnosis/stacks.py FOLDER RANK=PID...
 
-The launcher asks for the ranks of its host, an agent for its own.  FOLDER has rank_N.log; the stacks
-go to rank_N.stack beside it.
-py-spy looks from outside where it is installed and allowed.  Else SIGABRT makes the rank write the stacks
-of its threads to its log, by Python's faulthandler, and ends it: the launcher would end it anyway.
+The launcher runs it for the ranks of its host, an agent for its own.  FOLDER contains rank_N.log; the stacks go to
+rank_N.stack next to it.  If py-spy is installed and allowed, it reads the stacks from outside.  Otherwise SIGABRT makes
+the rank write the stacks of its threads to its log, by Python's faulthandler.  The signal also ends the rank, as the
+launcher would anyway.
 """
 
 from __future__ import annotations

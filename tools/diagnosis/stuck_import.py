@@ -1,6 +1,6 @@
-"""The process that imports for all ranks (--import_once) when the job hangs: its module, and where it is in its code.
+"""Finds the module and the code position of the process that imports for all ranks (--import_once) when the job hangs.
 
-The stacks go to imports.stack beside its log, after a line with the name of the module.
+The stacks go to imports.stack next to its log, after a line with the name of the module.
 """
 
 from __future__ import annotations

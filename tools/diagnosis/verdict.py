@@ -1,4 +1,4 @@
-"""The verdict about a failed job, and the words for its ranks, its chains of waits and what to look at next."""
+"""The verdict about a failed job: sentences about its ranks, its chains of waits and what to look at next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who waits for whom: what HCCL's time-outs say, as arrows from a process to the one that it waited for."""
+"""Reads from HCCL's time-outs who waits for whom: arrows from a process to the one that it waited for."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Says it when CANN logs a fault while a job runs (--watch_plogs): one line for each known fault and rank.
+"""Reports faults that CANN logs while a job runs (--watch_plogs): one line for each known fault and rank.
 
   python tools/diagnosis/watch_plogs.py LAUNCHER SINCE RUN LOGS NAME BEFORE
 
-Started by tools/features/plog_watch.py.  LAUNCHER is its process, with which this one ends; SINCE: seconds since 1970,
-when the attempt began; RUN and LOGS: the folders of the run and of the attempt; NAME and BEFORE: what goes before a
-message.  SIGTERM: looks once more, then ends.  The lines go to stderr from here, not through the launcher: a terminal
-that takes nothing must not stop it.
+tools/features/plog_watch.py starts it.  LAUNCHER is the launcher's process; this one ends with it.  SINCE: seconds
+since 1970, when the attempt began.  RUN and LOGS: the folders of the run and of the attempt.  NAME and BEFORE: the text
+before a message.  On SIGTERM the process looks once more, then ends.  It writes its lines to stderr itself, not through
+the launcher: a blocked terminal must not stop the launcher.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The answer as lines for a person: at most 12 of 200 characters, the answer itself first, and nothing twice.
+"""Formats the answer as lines for people: at most 12 of 200 characters, the answer itself first, and nothing twice.
 
-A long line is cut between clauses, and never within a command in quotes.
+A long line is cut between clauses, and never within a quoted command.
 
-What was found to have failed, and the labels of what it means and what to do, have a style (see colours.Styled).
+Some texts have a style (see colours.Styled): the failure that was found, and the labels of its meaning and its remedy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""GPUs: which are here, and whether MindSpore takes them."""
+"""The GPUs of this host, and whether MindSpore can use them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that some ways of launching need."""
+"""The programs that some ways of launching need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a launch may use: files, processes, shared memory, disks."""
+"""The resources that a launch may use: files, processes, shared memory, disks."""
 
 from __future__ import annotations
 

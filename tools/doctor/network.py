@@ -1,4 +1,4 @@
-"""This host's name, and the ports that HCCL and MindSpore's scheduler listen on."""
+"""This host's name, and the ports on which HCCL and MindSpore's scheduler listen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the NPUs of this host: devices, what npu-smi says about them, and their addresses."""
+"""Finds the NPUs of this host: the devices, npu-smi's data about them, and their addresses."""
 
 from __future__ import annotations
 

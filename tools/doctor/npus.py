@@ -1,4 +1,4 @@
-"""The NPUs: which are here, how they are, who holds them, and their addresses."""
+"""The NPUs of this host: their health, the jobs that hold them, and their addresses."""
 
 from __future__ import annotations
 

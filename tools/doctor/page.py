@@ -1,4 +1,4 @@
-"""The page of the doctor: its lines, as text that can be pasted into a bug report, and as JSON."""
+"""The doctor's page: its lines, as text that can be pasted into a bug report, and as JSON."""
 
 from __future__ import annotations
 

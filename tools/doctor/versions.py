@@ -1,4 +1,4 @@
-"""MindSpore, CANN, driver and firmware: which are here, and whether they were released for one another."""
+"""The versions of MindSpore, CANN, driver and firmware, and whether they were released for one another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes out of an engine whose ranks are agents: the lines of the agents, and those of the engine itself."""
+"""Separates the output of an engine whose ranks are agents: lines of the agents, and lines of the engine."""
 
 from __future__ import annotations
 

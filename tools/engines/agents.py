@@ -1,7 +1,7 @@
-"""Engines whose ranks are agents (tools/rank/agent.py): what the agents are told, and what they tell.
+"""Engines whose ranks are agents (tools/rank/agent.py): the settings of the agents, and their reports.
 
-An agent writes lines that begin with a secret of this launch; the engine brings them to its stdout, which is a pipe to
-us, or the agents write into a pipe of ours themselves.  The rest of the engine's output is its log.
+An agent writes lines that begin with a secret of this launch.  The engine passes them to its stdout, which is a pipe to
+us, or the agents write directly into a pipe of ours.  The rest of the engine's output is its log.
 """
 
 from __future__ import annotations

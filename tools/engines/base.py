@@ -1,4 +1,4 @@
-"""What an engine is to the supervisor and to the launcher.
+"""The interface of an engine for the supervisor and the launcher.
 
 A new engine is one file with a subclass, and one row of the table in table.py: see docs/extending.md.
 """

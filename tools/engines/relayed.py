@@ -1,8 +1,8 @@
-"""Engines that start ranks on other hosts, too: mpirun and srun.
+"""Engines that can start ranks on other hosts: mpirun and srun.
 
-The engine's process is a member of the job, like a rank.  When we order the ranks to stop, the agents get the order and
-give their trainers the grace time; SIGTERM to the engine would make it kill the agents after a time of its own.  If the
-engine does not end, we kill it and all that it left.
+The engine's process is a member of the job, like a rank.  When we order the ranks to stop, the agents receive the order
+and give their trainers the grace time.  SIGTERM to the engine would make it kill the agents after its own time limit.
+If the engine does not end, we kill it and everything that it left.
 """
 
 from __future__ import annotations

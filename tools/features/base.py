@@ -1,4 +1,4 @@
-"""The steps of a job's life at which a feature may do something; see docs/extending.md for an example."""
+"""The steps of a job's life at which a feature can act; docs/extending.md has an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process beside the launcher: a forked child that looks at the job, and gets orders or tells what it sees."""
+"""A process next to the launcher: a forked child that observes the job, receives orders and reports what it sees."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Why the job failed, and the page of the run: a forked child says it, with a limit on its time.
+"""Explains why the job failed, and makes the page of the run, in a forked child with a time limit.
 
-Neither a huge log nor a Python environment that has gone meanwhile can hurt the launcher, which imports nothing after
-the ranks have started.  The child starts with the first failure, and reads its modules while the other ranks end.
+Neither a huge log nor a Python environment that has disappeared can hurt the launcher, which imports nothing after the
+ranks have started.  The child starts with the first failure, and reads its modules while the other ranks end.
 """
 
 from __future__ import annotations

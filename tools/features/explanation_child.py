@@ -1,8 +1,9 @@
-"""The end of a launch, in a forked child of the launcher: why it failed, what stays of the plogs, and the page.
+"""The end of a launch, in a forked child of the launcher: explains the failure, cuts the plogs, and makes the page.
 
-The child reads its modules, and what it needs of the known failures, while the other ranks end.  Then it gets one JSON
-object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, or "STYLE TEXT",
-STYLE one of colours.CODES; "done explained"; "page ANSWER", where ANSWER is "written", "large" or why there is none.
+The child reads its modules, and the known failures that it needs, while the other ranks end.  Then it gets one JSON
+object on a pipe: the outcome, and the requested results.  It answers with lines.  "say TEXT" and "STYLE TEXT" are for
+the user, with STYLE one of colours.CODES.  "done explained" ends the explanation.  In "page ANSWER", ANSWER is
+"written", "large" or the reason why there is none.
 """
 
 from __future__ import annotations

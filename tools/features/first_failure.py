@@ -1,4 +1,4 @@
-"""The first failure, told at once, before the others are stopped; and a host that the engine has lost."""
+"""Reports the first failure at once, before the other ranks are stopped, and a host that the engine has lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the ranks of a job that hangs are in their code; the agents ask those of other hosts."""
+"""Reports where the ranks of a job that hangs are in their code; the agents do so on other hosts."""
 
 from __future__ import annotations
 

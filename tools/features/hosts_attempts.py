@@ -1,8 +1,8 @@
-"""The attempts of a job whose hosts have a launcher each: with --max_restarts the launchers agree on them.
+"""Coordinates the attempts of a job whose hosts have a launcher each, which agree on them with --max_restarts.
 
-tools/attempts runs beside each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
-for it.  The first failure on any host ends the attempt on all of them.  Each host then tells how far the attempt came,
-and that of rank 0 decides whether there is another one.  What the hosts decide comes as lines: "begin NUMBER", "again
+tools/attempts runs next to each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
+for it.  The first failure on any host ends the attempt on all of them.  Each host then reports how far the attempt
+came, and rank 0's host decides whether another one begins.  The decisions arrive as lines: "begin NUMBER", "again
 NUMBER STATUS HOST TEXT", "restart NUMBER VAIN", "over NUMBER VAIN TEXT", "end NUMBER STATUS HOST TEXT", "say TEXT";
 "moved STATUS TEXT" from a pod's rank table (pod_table.py).
 """

@@ -1,4 +1,4 @@
-"""--import_once under mpirun and srun: says once why the ranks of a host cannot be forks; their agents tell it."""
+"""--import_once under mpirun and srun: reports once why a host's ranks cannot be forks, as their agents explain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--preflight: keeps what the hosts of a job that has ended well had; a failed job's report says what has changed."""
+"""--preflight: keeps the facts of the hosts of a job that ended well; a failed job's report states what has changed."""
 
 from __future__ import annotations
 

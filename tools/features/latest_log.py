@@ -1,4 +1,4 @@
-"""train.log follows the logs of the attempt that runs; when the run has ended it is a copy: launch/train_log.py."""
+"""Links train.log to the logs of the running attempt; at the end of the run it is a copy: launch/train_log.py."""
 
 from __future__ import annotations
 

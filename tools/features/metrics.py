@@ -1,7 +1,7 @@
-"""--straggler and --metrics: one process beside the launcher, for all attempts, that reads the ranks' logs.
+"""--straggler and --metrics: one process next to the launcher reads the ranks' logs, for all attempts.
 
-tools/monitor names slow ranks on stderr itself, because a terminal that takes nothing must not stop the launcher.  Slow
-ranks for the report are in a file of the run folder, so they are known if the process is killed, too.
+tools/monitor names slow ranks on stderr itself, because a blocked terminal must not stop the launcher.  The slow ranks
+for the report are in a file of the run folder.  So they are known even if the process is killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks that start ranks themselves, seen while they run: a start script may call msrun, or loop over all ranks."""
+"""Detects running ranks that start ranks themselves: a start script may call msrun, or loop over all ranks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What CANN's own logs, the plogs, say while the job runs: faults that training survives (--watch_plogs), and who waits
-for whom when it hangs."""
+"""Watches CANN's own logs, the plogs, while the job runs.
+
+Reports faults that training survives (--watch_plogs), and who waits for whom when the job hangs.
+"""
 
 from __future__ import annotations
 

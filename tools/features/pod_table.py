@@ -1,6 +1,6 @@
-"""A launcher in a pod whose ranks come from a rank table: an operator may write the table anew, because the job moves.
+"""Watches the rank table of a launcher in a pod: an operator may write it again, because the job moves.
 
-tools/launch/pods/pod_watch.py runs beside the launcher and looks at the table.
+tools/launch/pods/pod_watch.py runs next to the launcher and looks at the table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""--max_restarts: restarts that do not help stop, and a restart begins when nothing of the last attempt is left.
+"""--max_restarts: stops restarts that do not help; delays a restart until nothing of the last attempt is left.
 
-A process beside the launcher (restarts_child.py) reads how far each attempt came, and looks at this host.  What that
-means is decided here; in a job whose hosts have a launcher each, the host of rank 0 decides (hosts_attempts.py).
+A process next to the launcher (restarts_child.py) reads how far each attempt came, and looks at this host.  This module
+decides what that means.  In a job whose hosts have a launcher each, the host of rank 0 decides (hosts_attempts.py).
 """
 
 from __future__ import annotations

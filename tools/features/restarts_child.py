@@ -1,8 +1,8 @@
-"""Beside the launcher of a job that may be restarted: looks how far attempts came, and waits for what they leave.
+"""The process next to a launcher with restarts: reads how far attempts came, and waits for what they leave.
 
 The process begins before the first rank, and reads its modules then.  Orders are lines of JSON: ["look", the number of
-an attempt that has ended, facts of it], ["free", seconds, the launcher's own processes].  It answers with lines:
-"came NUMBER JSON"; "note TEXT"; "waits TEXT", once for each thing that is held, then "free SECONDS" or "held JSON", a
+an attempt that has ended, facts of it], ["free", seconds, the launcher's own processes].  It answers with lines: "came
+NUMBER JSON"; "note TEXT"; "waits TEXT", once for each thing that is held.  Then comes "free SECONDS" or "held JSON", a
 text and a command.
 """
 

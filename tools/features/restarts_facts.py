@@ -1,4 +1,4 @@
-"""What the process that looks after restarts is told when it begins, and what agents of other hosts tell later."""
+"""Facts for the process that looks after restarts: at its start, and later from the agents of other hosts."""
 
 from __future__ import annotations
 

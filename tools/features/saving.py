@@ -1,7 +1,7 @@
-"""Requests to end: the ranks may save.  Tells them so before SIGTERM comes, and says afterwards who has saved.
+"""Handles requests to end: tells the ranks to save before SIGTERM comes, and reports afterwards which ranks saved.
 
-A signal to the launcher, a time limit, the end of a pod and Slurm's own SIGTERM are requests.  A failure is none: then
-the ranks cannot save together, and end at once.
+A signal to the launcher, a time limit, the end of a pod and Slurm's own SIGTERM are requests.  A failure is not a
+request: the ranks cannot save together then, and end at once.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The output of the ranks while they run, on stdout: tools/output/console.py follows logs; tools/live draws the table.
+"""Shows the ranks' output on stdout while they run: tools/output/console.py follows logs, tools/live draws the table.
 
-The table has the whole terminal.  So what goes to stderr meanwhile goes into a file of the run.  The screen shows its
-last lines, and writes all of it to stderr when it ends.  Keys reach it because it stays in the launcher's process
-group.
+The table uses the whole terminal.  So messages for stderr go into a file of the run meanwhile.  The screen shows its
+last lines, and writes all of it to stderr when it ends.  Keys reach the screen because it stays in the launcher's
+process group.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Whether the ranks train one thing together (--no_watch turns it off): a job that trains the wrong thing says so.
+"""Reports a job whose ranks do not train one model together (--no_watch turns this off).
 
-While ranks run, a forked child looks at them now and then (tools/together/look.py), if their logs have grown: after 20
-seconds, and whenever the job runs twice as long, at least every half hour.  So no process is beside a job that waits.
-Only where weights are saved into a folder that ranks share, the child stays for some saves, and sees who writes.
-The feature says what was found once while the job runs, and in the report; the exit code does not depend on it.
+While ranks run, a forked child looks at them at intervals (tools/together/look.py), if their logs have grown.  It looks
+after 20 seconds, and each time the job has run twice as long, at least every half hour.  So no process exists next to a
+job that only waits.  If weights are saved into a folder that ranks share, the child stays for some saves, and observes
+who writes.  The feature reports each finding once while the job runs, and in the report.  Findings do not change the
+exit code.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The agent of the first rank of a host: it starts the process that imports, for all ranks of the host.
+"""The agent of a host's first rank: it starts the process that imports, for all ranks of the host.
 
-The other agents of the host bring their orders through a socket (link.py).  When all are there, it starts the process
-(importing.py), and hears which forks begin.  They are its children: it tells each agent how its rank ends, and what the
-rank leaves.  Where they cannot be forks, it tells the agents and the launcher why, and each agent starts its own rank.
+The other agents of the host send their orders through a socket (link.py).  When all have connected, the agent starts
+the process (importing.py), and learns from it which forks begin.  They are children of this agent.  It reports to each
+other agent how its rank ends, and what the rank leaves.  If they cannot be forks, it reports the reason to the agents
+and the launcher, and each agent starts its own rank.
 """
 
 from __future__ import annotations

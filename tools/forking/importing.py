@@ -1,8 +1,8 @@
-"""One process that imports, and whose forks become ranks: how it is started, and what it says.
+"""The process that imports, and whose forks become ranks: how it is started, and which lines it sends.
 
-It is started with the command of a rank; hook/sitecustomize.py is what it does before the program would begin.  Its
-nearest subreaper, the launcher or an agent, becomes the parent of each rank: so the kernel tells the rank's end to it.
-A rank waits until it is known there.
+It is started with the command of a rank; hook/sitecustomize.py runs in it before the program would begin.  Its nearest
+subreaper, the launcher or an agent, becomes the parent of each rank.  So the kernel reports the end of a rank to it.  A
+rank waits until it is known there.
 
 Orders come to the process as a file, lines from it through a pipe:
   imports MODULE             this import begins

@@ -1,8 +1,8 @@
-"""Between the agents of one host: messages through a socket that only this user's processes of this launch can use.
+"""Messages between the agents of one host, through a socket that only this user's processes of this launch can use.
 
-The socket has no file, so that nothing of it is left, its name fits, and no file system has to know sockets.  Its name
-is told by the launcher; the kernel says who is at the other end.  A message is a size and a tuple; the first one of
-each connection begins with the secret of the launch.
+The socket has no file.  So nothing of it is left, its name always fits, and the file system need not support sockets.
+The launcher passes on its name; the kernel identifies the other end.  A message is a size and a tuple.  The first one
+of each connection begins with the secret of the launch.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an agent asks of the one that forks its rank, and why the ranks of a host cannot be forks of one process."""
+"""An agent's request to the one that forks its rank, and why the ranks of a host cannot be forks of one process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The agent of a rank that is not the first one of its host: the first one's agent starts its rank, see first.py.
+"""The agent of any other rank of a host: the first rank's agent starts its rank, see first.py.
 
-It knows its rank by the process id: it signals that, and hears how it ends.  If the first agent is gone, it ends the
-rank.
+It knows its rank by the process id: it signals that process, and receives a report of its end.  If the first agent is
+gone, it ends the rank.
 """
 
 from __future__ import annotations

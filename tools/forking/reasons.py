@@ -1,4 +1,4 @@
-"""Why ranks cannot be forks: as the parent and the agents tell it, KIND MODULE WHAT, and as people read it."""
+"""Why ranks cannot be forks: KIND MODULE WHAT, as the parent and the agents report it, and text for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch that was typed as mslaunch, with a script's name after it or without: the launcher's words for it."""
+"""Builds the launcher's arguments for a launch that was typed as mslaunch, with or without a script's name."""
 
 from __future__ import annotations
 

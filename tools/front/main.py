@@ -1,4 +1,4 @@
-"""The entry of mslaunch: finds the command that its words mean, and becomes it."""
+"""Entry point of mslaunch: finds the command for its arguments, and replaces itself with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a launch runs that nobody has placed: what starts its ranks, and why."""
+"""Decides where a launch without a placement runs: what starts its ranks, and why."""
 
 from __future__ import annotations
 

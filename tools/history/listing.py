@@ -1,4 +1,4 @@
-"""What became of the runs in a folder of logs: a record each, from launch.json and the end of rank 0's log."""
+"""Lists the outcomes of the runs in a folder of logs: one record per run, from launch.json and rank 0's last lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as lines for people, and as JSON."""
+"""Formats runs as lines for people, and as JSON."""
 
 from __future__ import annotations
 

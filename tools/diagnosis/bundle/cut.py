@@ -1,4 +1,4 @@
-"""The beginning and the end of a log: a few megabytes, however large it is, without secrets, also where it is cut."""
+"""Keeps the beginning and the end of a log: a few megabytes at most, with secrets masked even at the cut."""
 
 from __future__ import annotations
 

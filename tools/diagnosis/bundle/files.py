@@ -1,4 +1,4 @@
-"""Which files go into a bundle, in which order: what explains most comes first, in case that not all of it has room."""
+"""Selects and orders the files of a bundle: the most informative first, because some may not fit."""
 
 from __future__ import annotations
 

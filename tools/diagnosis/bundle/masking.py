@@ -1,4 +1,4 @@
-"""Takes secrets out of logs: what has a secret's name or form, and the values of the job's own secrets."""
+"""Masks secrets in logs: text with the name or form of a secret, and the values of the job's own secrets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which names are those secrets have: variables, options and fields; and which of their values are not secret."""
+"""Recognises the names of secrets (variables, options, fields), and values under these names that are not secret."""
 
 from __future__ import annotations
 

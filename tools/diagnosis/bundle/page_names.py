@@ -1,4 +1,4 @@
-"""The names of the pages that a bundle has beside the logs."""
+"""The names of the pages that a bundle contains in addition to the logs."""
 
 from __future__ import annotations
 

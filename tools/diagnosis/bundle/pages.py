@@ -1,4 +1,4 @@
-"""The pages that a bundle has beside the logs: what is in it, what is masked, this machine, its versions."""
+"""Writes the pages of a bundle: what is in it, what is masked, this machine, its versions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How a fork of the parent becomes a rank: its log, its cores, its environment, its words, and what is random.
+"""Turns a fork of the parent into a rank: its log, its cores, its environment, its arguments, and its random state.
 
-Like sitecustomize.py beside it, this file imports nothing but what Python has loaded.
+Like sitecustomize.py, this file imports only what Python has already loaded.
 """
 
 import os

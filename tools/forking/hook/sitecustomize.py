@@ -1,9 +1,9 @@
-"""What runs in the parent of ranks that import once: Python's `site` finds it here, at the start of the ranks' command.
+"""Runs in the parent of ranks that import once: Python's `site` imports it at the start of the ranks' command.
 
-The parent is started with the command of a rank and with this folder first in PYTHONPATH.  So when it has imported and
-forked, Python goes on in each fork as in any start, and the program cannot tell.  For the same reason this file imports
-nothing but what Python has loaded, and leaves nothing behind.  tools/forking/importing.py is its other end, and
-has the form of the orders and of the lines that it gets.
+The parent is started with the command of a rank and with this folder first in PYTHONPATH.  After the imports and the
+fork, Python continues in each fork as in any start, and the program cannot see a difference.  For the same reason this
+file imports only what Python has already loaded, and leaves nothing behind. tools/forking/importing.py is its other
+end, and defines the form of the orders and of the lines that it receives.
 """
 
 import marshal

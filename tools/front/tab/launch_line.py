@@ -1,4 +1,4 @@
-"""TAB in a launch: its options and their values, programs and configs, nothing of ours behind them."""
+"""Completes a launch: its options and their values, programs and configs, but nothing of ours after them."""
 
 from __future__ import annotations
 

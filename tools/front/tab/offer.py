@@ -1,4 +1,4 @@
-"""What may come next: words of ours, names of the user's files, and what the shell itself can list."""
+"""The candidates for TAB: words of ours, names of the user's files, and kinds that the shell itself can list."""
 
 from __future__ import annotations
 

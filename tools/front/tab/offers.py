@@ -1,4 +1,4 @@
-"""What TAB offers in a command line that begins with mslaunch, or with a file of this project."""
+"""Finds the candidates for TAB in a command line that begins with mslaunch, or with a file of this project."""
 
 from __future__ import annotations
 
