@@ -1,4 +1,4 @@
-"""Checks everything before anything starts.  Each function raises Refusal with one line per problem."""
+"""Performs all checks before anything starts; each function raises Refusal with one line per problem."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What to type on a machine that has not the devices of a launch: the same words for its processors, or for the plan.
+"""Suggests a command on a machine without the devices of a launch: the same arguments on its processors, or the plan.
 
-A line is printed only if a launch of it gets as far as its plan.
+A line is printed only if its launch gets as far as the plan.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every rank runs: the trainer with a config, or a program; and what the user should know of it."""
+"""What every rank runs: the trainer with a config, or a program; and the notes about it for the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The link `latest` in the folder of logs, which a launch moves to its own run before the ranks read any path."""
+"""Moves the link `latest` in the folder of logs to the launch's own run, before the ranks read any path."""
 
 from __future__ import annotations
 

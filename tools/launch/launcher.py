@@ -1,6 +1,7 @@
 """The launcher: command line -> request -> plan -> run -> exit code.
 
-One process does all of it.  What only some launches need is imported where they need it, but before the ranks start.
+One process does all of it.  Modules that only some launches need are imported where they are needed, but before the
+ranks start.
 """
 
 from __future__ import annotations

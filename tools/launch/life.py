@@ -1,4 +1,4 @@
-"""The life of a job: its attempts, the report when the last one has ended, and the exit code."""
+"""Runs the life of a job: its attempts, the report when the last one has ended, and the exit code."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Links to logs of runs, in folders that people name: which of them are ours, and those in Open MPI's layout.
+"""Makes links to the logs of runs in folders that people name, in Open MPI's layout, and recognises our own links.
 
 `mpirun --output-filename DIR` writes DIR/1/rank.N/stdout.  People type that line again and again, with the same DIR.
-So a launch replaces the links of earlier ones there, and nothing else: all other files are somebody's logs.
+So a launch replaces the links of earlier launches there, and nothing else: all other files are the user's logs.
 """
 
 from __future__ import annotations

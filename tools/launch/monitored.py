@@ -1,4 +1,4 @@
-"""The options of the process beside the launcher: --straggler and --metrics, checked before the start."""
+"""Checks the options of the monitoring process, --straggler and --metrics, before the start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that the user names, and that the launch makes where it is missing."""
+"""A folder that the user names; the launch makes it if it is missing."""
 
 from __future__ import annotations
 

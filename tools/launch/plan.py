@@ -1,6 +1,6 @@
 """Plans one launch: turns what the user typed into a Plan, or into one line per problem.
 
-Runs once before every launch, so it starts quickly: what only some launches need is imported where they need it.
+It runs once before every launch, so it starts quickly: modules that only some launches need are imported there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The plan of a launch as a record, and the check that it can be carried out as it is written."""
+"""The plan of a launch as a record, and the check that it can be executed as written."""
 
 from __future__ import annotations
 

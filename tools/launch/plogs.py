@@ -1,4 +1,4 @@
-"""CANN's own logs of the ranks, the plogs: in which folder they are, which stay, and where else logs may be."""
+"""CANN's own logs of the ranks, the plogs: their folder, which of them stay, and where else logs may be."""
 
 from __future__ import annotations
 

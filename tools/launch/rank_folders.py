@@ -1,8 +1,8 @@
-"""--rank_folder: each rank runs in a folder of its own, folders/rank_N in the run's folder, which stays for restarts.
+"""--rank_folder: runs each rank in a folder of its own, folders/rank_N in the run's folder, which stays for restarts.
 
-The loops of many start scripts make such folders, and copy the program into each, so that ranks do not write over one
-another's files.  --rank_files names what is copied, in the folder where the command is typed or, as ../*.py, beside it.
-Copies and not links: what a rank writes stays in its folder.
+The loops of many start scripts make such folders, and copy the program into each, so that ranks do not overwrite one
+another's files.  --rank_files names what is copied: in the folder where the command is typed or, as ../*.py, next to
+it.  The files are copies and not links: what a rank writes stays in its folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""launch.json, the record of a run: its plan, and once it has ended its outcome."""
+"""launch.json, the record of a run: its plan, and its outcome once it has ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's request: the words that tools/command/command.py passes on, checked, as one typed record."""
+"""The user's request: the checked values from tools/command/command.py, as one typed record."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One launch that runs: what the supervisor, the engine and the features of it have in common.
+"""A launch that runs: the state that its supervisor, its engine and its features share.
 
-The plan, the environment of the job, the folder of the attempt's logs, how a member is started, and how a message
-reaches the user.  life.py leads it from its start to its end.
+It has the plan, the environment of the job and the folder of the attempt's logs.  It starts members, and sends messages
+to the user. life.py runs it from its start to its end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The folder of one run: its name, what is in it at the start, and the links that lead to it."""
+"""The folder of one run: its name, its content at the start, and the links to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--stop_before: when the time limit of the job comes, by --timeout or by Slurm."""
+"""--stop_before: determines the time limit of the job, from --timeout or from Slurm."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""train.log in the folder where the command was typed: rank 0's log, under the name that the tutorials have.
+"""train.log in the folder where the command was typed: rank 0's log, under the name that the tutorials use.
 
 While the job runs it is a link, so that people can follow it.  The tutorials' own ``python ... &> ./train.log``, typed
-later, would write through a link, or a hard link, into the log of the run.  So when the run ends, a copy takes the
-place of the link.  Its last line says what it is, and how long, by which the next launch knows it: a file that anybody
-has changed is that person's.
+later, would write through a link, or a hard link, into the log of the run.  So a copy replaces the link when the run
+ends.  Its last line states what it is, and its length.  The next launch recognises the copy by this line.  A file that
+somebody has changed belongs to that person.
 """
 
 from __future__ import annotations

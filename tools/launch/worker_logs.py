@@ -1,4 +1,4 @@
-"""--worker_log_name: links to the ranks' logs in the run's folder, by the names that msrun gives its logs."""
+"""--worker_log_name: links the ranks' logs in the run's folder under the names that msrun gives its logs."""
 
 from __future__ import annotations
 

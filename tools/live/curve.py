@@ -1,4 +1,4 @@
-"""The loss of a whole job for its live screen: what a log has had before, and what it gets."""
+"""The loss of a whole job for its live screen: the values that a log already has, and those that are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a job is, and when it will end."""
+"""Estimates the progress of a job, and when it will end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run as launch.json has it: its ranks, the folder of the newest attempt's logs, and how it ended."""
+"""Reads a run from launch.json: its ranks, the folder of the newest attempt's logs, and how it ended."""
 
 from __future__ import annotations
 

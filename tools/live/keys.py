@@ -1,6 +1,6 @@
-"""The keys that a person presses, and the size of the terminal.
+"""Reads the keys that a person presses, and the size of the terminal.
 
-The terminal is read only while this program is in its foreground: else the kernel would stop it.
+The terminal is read only while this program is in its foreground: otherwise the kernel would stop it.
 """
 
 from __future__ import annotations

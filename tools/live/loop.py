@@ -1,4 +1,4 @@
-"""Shows a job until it ends: as a live screen on a terminal, else as a line now and then."""
+"""Shows a job until it ends: as a live screen on a terminal, otherwise as a line from time to time."""
 
 from __future__ import annotations
 

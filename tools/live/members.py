@@ -1,7 +1,8 @@
-"""The processes of the ranks on this host, and the memory that they take.
+"""Finds the processes of the ranks on this host, and the memory that they use.
 
-Every process of a job has LAUNCH_JOB in its environment, and RANK_ID if it is of a rank.  To read the environments of
-all processes of a host costs some milliseconds.  So it is done rarely, and in between only known processes are asked.
+Every process of a job has LAUNCH_JOB in its environment, and RANK_ID if it belongs to a rank.  Reading the environments
+of all processes of a host costs some milliseconds.  So this is done rarely, and in between only known processes are
+read.
 """
 
 from __future__ import annotations

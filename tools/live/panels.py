@@ -1,4 +1,4 @@
-"""What the live screen shows where its table leaves room: the loss, the slowest ranks, the end of a log."""
+"""The panels in the free space of the live screen: the loss, the slowest ranks, the end of a log."""
 
 from __future__ import annotations
 

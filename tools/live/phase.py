@@ -1,4 +1,4 @@
-"""In which phase a job is, by what its logs say; nothing, where they do not say it."""
+"""Determines the phase of a job from its logs; the result is empty if they do not show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job on a terminal: the frames of the live screen, by rich."""
+"""Draws a job on a terminal: the frames of the live screen, with rich."""
 
 from __future__ import annotations
 

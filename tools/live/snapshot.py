@@ -1,4 +1,4 @@
-"""A job as it is now, for a program: what watch.py --json prints."""
+"""The current state of a job, for a program: the output of watch.py --json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranks of a job as lines of text: a line for each, or for several that are alike."""
+"""The ranks of a job as lines of text: one for each rank, or for several that are alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at a job again and again: what each rank does, and which of them need a look of a person."""
+"""Observes a job repeatedly: what each rank does, and which ranks a person should look at."""
 
 from __future__ import annotations
 

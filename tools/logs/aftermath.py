@@ -1,7 +1,7 @@
-"""Whether a line says what went wrong, or only that something before it did: a wait that ended, a wrapper, a tear-down.
+"""Determines whether a line reports a failure, or only a consequence: an ended wait, a wrapper, a tear-down.
 
-A rank that waited in vain for another prints as many errors as the one that failed.  The forms are those of MindSpore,
-CANN 6 to 9, torch_npu, NCCL, gloo and the programs that start ranks.
+A rank that waited for another one that did not come prints as many errors as the one that failed.  The forms are those
+of MindSpore, CANN 6 to 9, torch_npu, NCCL, gloo and the programs that start ranks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds texts that have no shape of their own, such as the code E30003: Python finds their first letter quickly."""
+"""Finds texts that have no shape of their own, such as the code E30003; Python finds their first letter quickly."""
 
 from __future__ import annotations
 

@@ -1,27 +1,27 @@
-"""What HCCL's lines say about a job: who is in it, who waits for whom, which rank is lost.
+"""Reads what HCCL's lines report about a job: its members, who waits for whom, which rank is lost.
 
 The forms are those of CANN 6 to 9, of plogs, of device logs, and of the messages that MindSpore prints from them.
 
-MindSpore's scheduler and msrun also say who is in the job; these are forms of MindSpore 2.3 to 2.10:
+MindSpore's scheduler and msrun also report the members of the job; these are forms of MindSpore 2.3 to 2.10:
 
 - own_rank: in a rank's log, the rank that the scheduler gave it (rank); in msrun's output, where the lines of all
   ranks are one file, the process is in pid.
 - registered: in the scheduler's log, a node that has come (node, rank, host, ip), how many have come by then (came),
-  and how many are to come (ranks).  The same for ranks that the scheduler numbers anew.
+  and how many are expected (ranks).  The same for ranks that the scheduler numbers again.
 - node_lost: in the scheduler's log, a node that no longer answers (node), or a list of them (nodes), the first (first).
 - worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
   msrun kills all others after it.
 - started: in msrun's output, a rank that it starts (rank) and its log (log).
 - scheduler: the scheduler itself begins.
-- not_built: in any log, that not all came in time (role).  A wait that ended: its cause is who did not come.
+- not_built: in any log, that not all came in time (role).  This wait ended because others did not come.
 
-Lines of any log that has no level, process and time in them, as Python prints the errors of others:
+Lines of any log that lack a level, a process and a time, as Python prints the errors of other libraries:
 
-- waited: this process waited in vain for others, or lost them.
+- waited: this process waited for others that did not come, or lost them.
 - code: CANN's code for a failure of this process itself (code), with its own time.
 - own: the process's card failed, or its memory is used up; NCCL names the process: its host, PID and device.
 - crash: the process ended by a signal, or by an exception of C++.
-- gone: a helper of a rank says that its rank is gone.
+- gone: a helper of a rank reports that its rank is gone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one log says: a few kilobytes, however large it is."""
+"""The findings from one log: a few kilobytes, however large it is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A form of lines that say something of a job: how to find them, and what they hold."""
+"""The form of a line that reports something about a job: how to find it, and which fields it has."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The known failures: entries of the file that LAUNCH_DIAGNOSES names, of configs/diagnoses.yaml, of configs/faults/.
+"""Loads the known failures: from the file in LAUNCH_DIAGNOSES, configs/diagnoses.yaml and configs/faults/.
 
   python -m tools.logs.known_failures >tools/logs/known_failures.json
 
-writes our own entries as JSON, which is read 30 times faster than YAML.  Whoever edits the YAML files need not do that:
-the JSON counts only while it has their SHA-256.
+writes our own entries as JSON, which is read 30 times faster than YAML.  You need not run it after you edit the YAML
+files: the JSON counts only while it has their SHA-256.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The end of a rank's log: its lines, and the Python exception that ended the rank.
+"""Reads the end of a rank's log: its lines, and the Python exception that ended the rank.
 
-A log may hold anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
+A log may contain anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
 """
 
 from __future__ import annotations

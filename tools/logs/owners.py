@@ -1,4 +1,4 @@
-"""Whose log a file is, and of what kind: by its name and the folders above it, and by what its lines say.
+"""Determines the owner and the kind of a log: from its name and the folders above it, and from its lines.
 
 rank_3.log, worker_3.log, proc-rank-3-device-3.txt     the launcher, msrun, ModelArts
 1/rank.03/stderr, out.1.03                             mpirun --output-filename

@@ -1,6 +1,6 @@
-"""The report of pytest in a rank's log: the exception of the first test that failed.
+"""Reads pytest's report in a rank's log: the exception of the first test that failed.
 
-pytest prints no traceback.  Of each failed test it shows the source, the exception behind an E, and its place; with
+pytest prints no traceback.  For each failed test it shows the source, the exception after an E, and its place.  With
 --tb=short the places come before the exception.
 
     >       return d["DATAPATH"]

@@ -1,4 +1,4 @@
-"""The state while one log, or the lines of one rank in it, are read."""
+"""The state while one log, or one rank's lines in it, is read."""
 
 from __future__ import annotations
 

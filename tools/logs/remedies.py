@@ -1,4 +1,4 @@
-"""The steps of a remedy, and which of them a launch can do: no run on CPU needs npu-smi."""
+"""The steps of a remedy, and which of them suit a launch: a run on CPU does not need npu-smi."""
 
 from __future__ import annotations
 

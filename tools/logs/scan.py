@@ -1,4 +1,4 @@
-"""Reads one log of any size, in blocks, and keeps what explains a failure: a few kilobytes, however large it is."""
+"""Reads one log of any size in blocks, and keeps a few kilobytes that explain a failure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""All logs below folders, in archives, or named one by one, read by as many processes as there are processors.
+"""Finds all logs below folders, in archives, or named one by one, and reads them with one process per processor.
 
-Links in folders are not followed: whoever sends a folder may have put anything behind them.
+Links in folders are not followed: the sender of a folder may have pointed them anywhere.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One file with the lines of many ranks: which line is whose.
+"""Determines which line belongs to which rank, in one file with the lines of many ranks.
 
     [1,3]<stderr>:text                  mpirun --tag-output, horovodrun
     [pod/train-worker-3/main] text      kubectl logs --prefix
@@ -8,8 +8,8 @@
     trainer-3  | text                   docker compose
     node3: text                         pdsh, deepspeed
 
-The first three say clearly what they are, so one line is enough.  A line may begin with the others by chance: they
-count only where at least half of the first lines have them, and the same ones again and again.
+The first three forms are unambiguous, so one line is enough.  A line may begin with the others by chance.  They count
+only if at least half of the first lines have them, and the same ones again and again.
 """
 
 from __future__ import annotations

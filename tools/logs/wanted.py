@@ -1,4 +1,4 @@
-"""What is looked for in logs: texts, and regular expressions of which it is known what must be in a line."""
+"""The search patterns for logs: texts, and regular expressions with a known text that a matching line contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics as text: Prometheus' text format, and a line of JSON; the file that has them."""
+"""Formats metrics as text: Prometheus' text format, or a line of JSON; and the file for them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The smallest HTTP server: a few pages, GET only, in one thread of the process beside the launcher.
+"""A minimal HTTP server: a few pages, GET only, in one thread of the process next to the launcher.
 
-Whoever reaches the port can ask, so everything has a limit: the bytes of a request, the connections, and the time of
-each.  A connection has one request.  Nothing that somebody sends is kept, or written anywhere.
+Anyone who reaches the port can ask, so everything has a limit: the bytes of a request, the connections, and the time of
+each.  A connection has one request.  Nothing that a client sends is kept, or written anywhere.
 """
 
 from __future__ import annotations

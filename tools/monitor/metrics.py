@@ -1,4 +1,4 @@
-"""What is known of a job at a moment, as metrics with names, types and labels."""
+"""The known state of a job at one moment, as metrics with names, types and labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at the ranks of a job: names those that are slow, and writes the metrics."""
+"""Observes the ranks of a job: names slow ones, and writes the metrics."""
 
 from __future__ import annotations
 

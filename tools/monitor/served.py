@@ -1,6 +1,6 @@
-"""--metrics :PORT: the pages of the process beside the launcher, /metrics and /healthz.
+"""--metrics :PORT: the pages of the process next to the launcher, /metrics and /healthz.
 
-The monitor gives them what each of its looks has found; the server's thread only hands it out.
+The monitor provides the findings of each look; the server's thread only delivers them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The attempts of a restarted job, one line per attempt: how far it came, whether its restart counts, why it ended."""
+"""The attempts of a restarted job, one line per attempt: its progress, whether its restart counts, why it ended."""
 
 from __future__ import annotations
 

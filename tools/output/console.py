@@ -1,12 +1,12 @@
-"""The output of the ranks while they run: rank 0's log, or all logs, followed on stdout.
+"""Follows the output of the ranks on stdout while they run: rank 0's log, or all logs.
 
 The ranks write their logs themselves; nothing passes through the launcher.  A reader follows the files until the
-launcher closes the pipe to it, then prints the rest and ends.  It is a process of its own, so that a blocked terminal
+launcher closes the pipe to it, then prints the rest and ends.  It is a separate process, so that a blocked terminal
 never blocks the launcher.  On a terminal, if nothing comes for a while, stderr shows since when.
 
 A terminal gets one log byte by byte, because progress bars and colours are meant for it.  A pipe or a file gets the
-same, except for progress bars, of which only the last state of a line counts.  The state comes at the line's end, and
-now and then while the line has none.  Of several logs, the reader shows whole lines and the same states, and cuts what
+same, except for progress bars: only the last state of a line is printed.  The state comes at the line's end, and from
+time to time while the line has none.  Of several logs, the reader shows whole lines and the same states, and cuts what
 is too long: console_ways.py.
 """
 

@@ -1,4 +1,4 @@
-"""The three ways to show a log: its bytes, its bytes without old states of progress bars, or whole lines."""
+"""Three ways to show a log: its bytes, its bytes without old states of progress bars, or whole lines."""
 
 from __future__ import annotations
 

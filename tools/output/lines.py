@@ -1,6 +1,6 @@
-"""What ranks print: lines, and progress bars.  A program draws a line again after \\r, and only its last state counts.
+"""Splits the output of ranks into lines; of a progress bar, redrawn after each \\r, only the last state counts.
 
-For the console, the report and the agents.  All of it is bytes.
+The console, the report and the agents use it.  All of it is bytes.
 """
 
 from __future__ import annotations

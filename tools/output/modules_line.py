@@ -1,6 +1,6 @@
-"""The line of Python's faulthandler that names all extension modules: a kilobyte that tells nobody why a rank ended.
+"""Removes the line of Python's faulthandler that lists all extension modules from the shown parts of logs.
 
-Logs keep it.  What is shown of them goes without it.
+The line is a kilobyte long and does not explain why a rank ended.  The logs keep it.
 """
 
 from __future__ import annotations

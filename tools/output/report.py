@@ -1,7 +1,7 @@
-"""What the launcher says of the job: when the ranks start, at the first failure, and in a table at the end.
+"""The launcher's texts about the job: when the ranks start, at the first failure, and in a table at the end.
 
-All of these are texts made of what the supervisor knows.  Sentences come without the name of the script, which goes
-before them; the lines of the table and of a log come as they are.
+They are made from the supervisor's data.  Sentences come without the name of the script, which is printed before them.
+The lines of the table and of a log come as they are.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The launcher's conversation: all messages go to stderr, each with the name of the script that the user typed."""
+"""Prints the launcher's messages on stderr, each with the name of the script that the user typed."""
 
 from __future__ import annotations
 

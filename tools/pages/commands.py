@@ -1,4 +1,4 @@
-"""The commands that users type, scripts and Python, and what `--help` of each prints."""
+"""The commands that users type, scripts and Python, and the `--help` output of each."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A run that never was, always the same: for the picture of its page, and for tests.
+"""Makes an invented run that is always the same, for the picture of its page and for tests.
 
   python -m tools.pages.example_run FOLDER
 
-Eight ranks on two hosts: rank 3 waits for its data, the loss of rank 6 drifts away, rank 5 ends twice.
+The run has eight ranks on two hosts: rank 3 waits for its data, the loss of rank 6 drifts away, rank 5 ends twice.
 """
 
 from __future__ import annotations

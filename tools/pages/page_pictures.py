@@ -1,4 +1,4 @@
-"""The picture of a run's page in the README, taken in a real browser.
+"""Takes the picture of a run's page for the README in a real browser.
 
   make pictures-of-pages
 

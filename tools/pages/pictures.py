@@ -2,8 +2,8 @@
 
 python -m tools.pages.pictures
 
-The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from a recording, the
-rank tables from the commands that build and show them, the rooms from their folders.
+The words are in pictures.yaml.  Everything that a picture shows of the project comes from it.  The report is a
+recording.  The commands that build and show rank tables make the tables.  The packages come from their folders.
 """
 
 from __future__ import annotations

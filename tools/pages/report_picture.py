@@ -1,4 +1,4 @@
-"""The report of the launch that fails in README.md, recorded, in the colours that a terminal gives it."""
+"""Draws the recorded report of the failing launch in README.md, in the colours of a terminal."""
 
 from __future__ import annotations
 

@@ -2,9 +2,9 @@
 
 python -m tools.pages.site FOLDER
 
-The pages link to one another and to files of the project by relative paths, so that they read well where they are.  The
-site keeps these paths: FOLDER gets a copy of every page, and of every file that a page links to, at the same place.
-The pages of the commands (command_pages.py) are made there, too.  site_hooks.py is what mkdocs makes of all of them.
+The pages link to one another and to files of the project by relative paths, so that they can be read where they are.
+The site keeps these paths: FOLDER gets a copy of every page, and of every file that a page links to, at the same place.
+The pages of the commands (command_pages.py) are made there, too. site_hooks.py adapts what mkdocs makes of all of them.
 """
 
 from __future__ import annotations

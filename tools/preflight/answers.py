@@ -1,4 +1,4 @@
-"""What comes back from the hosts, which is input: only facts of the catalogue, in harmless words, of a bounded size."""
+"""Validates the answers of the hosts, which are untrusted: only facts of the catalogue, harmless text, limited size."""
 
 from __future__ import annotations
 

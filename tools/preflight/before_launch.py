@@ -1,4 +1,4 @@
-"""--preflight: the quick part of the check before a launch over several hosts, which refuses what cannot go well."""
+"""--preflight: the quick part of the check before a launch over several hosts, which refuses what cannot work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One check: makes the questions, lets all hosts be asked, and compares what they answer."""
+"""Performs one check: makes the questions, has all hosts queried, and compares their answers."""
 
 from __future__ import annotations
 

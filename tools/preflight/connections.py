@@ -1,4 +1,4 @@
-"""The links of a check: which hosts connect to which, and what the answers about that mean."""
+"""The links of a check: which hosts connect to which, and how the answers about them are interpreted."""
 
 from __future__ import annotations
 

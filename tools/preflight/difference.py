@@ -1,4 +1,4 @@
-"""What the check finds: a difference between hosts, or a host that lacks something, and how much that matters."""
+"""A finding of the check: a difference between hosts, or something that a host lacks, and how much it matters."""
 
 from __future__ import annotations
 

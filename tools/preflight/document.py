@@ -1,4 +1,4 @@
-"""The result as JSON, for programs: schemas/preflight.schema.json describes it."""
+"""The result as JSON, for programs; schemas/preflight.schema.json describes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The facts of the last job that ended well, in the folder of logs: a failed job's report says what has changed since.
+"""Keeps the facts of the last job that ended well, in the folder of logs; a failed job's report names the changes.
 
 The file has no secrets, and only facts by which hosts are compared: the free memory of a host always changes.
 """

@@ -1,4 +1,4 @@
-"""What scripts/preflight.sh and ``mslaunch check`` do: asks the hosts of a job, and prints what differs or blocks."""
+"""Runs scripts/preflight.sh and ``mslaunch check``: queries the hosts of a job, and prints what differs or blocks."""
 
 from __future__ import annotations
 

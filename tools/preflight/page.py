@@ -1,4 +1,4 @@
-"""The result as one HTML file, with the look of the page of a run: the answer, what to do, the hosts, what differs."""
+"""The result as one HTML file, in the style of a run's page: the answer, what to do, the hosts, what differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trial on the page: what each host took, the slow ones first, what fails, and how to do without those hosts."""
+"""The trial on the page: each host's times, slow ones first, what fails, and how to continue without those hosts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue.  Changes nothing there.
+"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue, and changes nothing there.
 
-A launch of many hosts waits for it, so it imports little, and a collector imports itself what few hosts need.
+A launch of many hosts waits for it, so it imports little.  A collector itself imports the modules that few hosts need.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The files of a job on the asking host: the program and what it imports of its own, the config; installed modules."""
+"""The files of a job on the asking host: the program, what it imports of its project, the config; installed modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every host is asked.  It is JSON on the way; the asker fills in what differs from host to host."""
+"""The question for every host, sent as JSON; the asker fills in the parts that differ from host to host."""
 
 from __future__ import annotations
 

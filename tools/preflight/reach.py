@@ -1,6 +1,7 @@
-"""How the hosts of a check are reached: over ssh those of a list or of a rank table; without one, this host alone.
+"""The ways to reach the hosts of a check: over ssh those of a list or of a rank table; without one, only this host.
 
-A way is a function that asks all hosts at once.  That of Slurm's srun is in by_srun.py, that of pods in pods/hub.py.
+A way is a function that queries all hosts at once. by_srun.py has the one for Slurm's srun, pods/hub.py the one for
+pods.
 """
 
 from __future__ import annotations

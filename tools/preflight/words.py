@@ -1,4 +1,4 @@
-"""The result as text: only what differs or blocks; first what stops the job, then what slows it, then surprises."""
+"""The result as text, only what differs or blocks: first what stops the job, then what slows it, then surprises."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""How steps are counted: from the start of the run, or anew in each epoch; and where a step then is in the run.
+"""Determines whether steps count from the start of the run or again in each epoch, and a step's place in the run.
 
-Logs do not say it.  A log may have lines of every tenth step, be cut, or have one epoch only, and ranks and attempts
-may have different parts of a run.  So what all logs of a run show is put together, in this order:
+Logs do not state it.  A log may have lines of every tenth step, be cut, or have only one epoch.  Ranks and attempts may
+have different parts of a run.  So what all logs of a run show is combined, in this order:
 
-  anew         a log has in one epoch a step that is not higher than one of an epoch before
+  per epoch    a log has in one epoch a step that is not higher than one of an epoch before
   of the run   a step is higher than the number of steps that its own line has for the epoch
-  of the run   in one log the next epoch goes on where the one before it ended
-  of the run   all logs fit epochs of one length, and no line has a number of steps that says otherwise
-  anew         else
+  of the run   in one log the next epoch continues where the one before it ended
+  of the run   all logs fit epochs of one length, and no line has a number of steps that contradicts it
+  per epoch    in all other cases
 """
 
 from __future__ import annotations

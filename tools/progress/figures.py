@@ -1,4 +1,4 @@
-"""Numbers as short text: times, ages, a bar, a curve, a slow rank."""
+"""Formats numbers as short text: times, ages, a bar, a curve, a slow rank."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The numbers in a trainer's lines: loss, step, step time, accuracy, whatever trainer printed them.
+"""Finds the numbers in the lines of any trainer: loss, step, step time, accuracy.
 
-The table of lines is configs/progress.yaml; a file of the user's, named in LAUNCH_PROGRESS, comes before it.
+configs/progress.yaml has the table of lines; a user's file, named in LAUNCH_PROGRESS, comes before it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The phases of a training, as lines of its log tell them: joining, compiling, steps, a checkpoint.
+"""Determines the phases of a training from lines of its log: joining, compiling, steps, a checkpoint.
 
-No phase is guessed: each begins or ends with a line that says so.  A line has one home, the table below:
+Phases are not guessed: each begins or ends with a line that states it.  These programs print the lines:
 
   MindSpore        its lines at level INFO or WARNING (GLOG_v=1, 2): cluster_context.cc, meta_server_node.cc,
                    compute_graph_node.cc, frontend_api.cc, pipeline.cc, and its module mindspore.train.serialization

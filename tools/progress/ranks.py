@@ -1,4 +1,4 @@
-"""How far each rank is, from the newest lines of its log: step, loss, step time; and when it last wrote."""
+"""Reads the progress of each rank from the newest lines of its log: step, loss, step time, and its last output."""
 
 from __future__ import annotations
 

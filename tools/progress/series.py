@@ -1,6 +1,6 @@
-"""The numbers of a whole log, step by step: one Series a rank, of logs of any size.
+"""Reads the numbers of a whole log, step by step: one Series per rank, from logs of any size.
 
-A large log is read in part: its beginning, its end, and blocks in between.
+Of a large log only parts are read: its beginning, its end, and blocks in between.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Which ranks are slower than the others, and by how much.
+"""Determines which ranks are slower than the others, and by how much.
 
 Ranks that exchange gradients wait for one another in every step, so all of them take the time of the slowest.  Three
-times may tell who that is, the best one first:
+times may show which rank that is, the best one first:
 
-1. the time of a step before the ranks wait (`before_ms`), where the trainer prints it
-2. the step time itself, where it differs: the ranks do not wait for one another
-3. the time for data (`data_ms`): what a rank waits longer for data than the others do, all others wait, too
+1. the time of a step before the ranks wait (`before_ms`), if the trainer prints it
+2. the step time itself, if it differs: the ranks do not wait for one another
+3. the time for data (`data_ms`): if a rank waits longer for data than the others, all others wait for it, too
 """
 
 from __future__ import annotations

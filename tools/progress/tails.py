@@ -1,4 +1,4 @@
-"""The newest lines of many logs that grow: how many there are does not matter, only the end of each is read.
+"""Reads the newest lines of many logs that grow; of each only the end is read, so their sizes do not matter.
 
 A log may grow by megabytes between two looks.  Its last few kilobytes have its newest numbers.
 """

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The first program in every rank that mpirun, srun or msrun starts: ``agent.py TRAINER...`` (tools/engines only).
 
-It sets the rank's environment and opens the trainer's log in the run's folder.  It tells the launcher the start and the
-end of the trainer, and stops the trainer with all its children when the launcher orders it.  So the launcher knows
-every rank's exit code at once, and the user's grace time applies, not the engine's.
+It sets the rank's environment and opens the trainer's log in the run's folder.  It reports the trainer's start and end
+to the launcher, and stops the trainer with all its children when the launcher orders it.  So the launcher knows every
+rank's exit code at once, and the user's grace time applies, not the engine's.
 
 Only the agent is in the engine's process group; the trainer and the watcher have their own.  So the trainer can write
-its last lines when the engine kills its group, and the watcher can stop the trainer when the agent was killed.
-What the launcher has told it: told.py.
+its last lines when the engine kills its group, and the watcher can stop the trainer when the agent was killed. told.py
+reads what the launcher passes to the agent.
 """
 
 from __future__ import annotations

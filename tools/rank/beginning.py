@@ -1,4 +1,4 @@
-"""How an agent starts its rank: the log, the environment, the cores; and what it leaves when the rank has ended."""
+"""Starts the rank of an agent: its log, its environment, its cores; and finds what it leaves when it has ended."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The device of a rank that an engine has started, on the host where it is: by its physical id, and by DEVICE_ID.
+"""Determines the device of a rank on the host where an engine has started it: its physical id, and DEVICE_ID.
 
-The launcher cannot tell for other hosts: Slurm gives each node devices of its own, and so do containers.
+The launcher cannot do so for other hosts: Slurm gives each node devices of its own, and so do containers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The environment of a rank (docs/environment.md): what the launch sets, and what of the caller it replaces.
+"""The environment of a rank (docs/environment.md): what the launch sets, and what it replaces of the caller's.
 
-An environment is {name: value} of bytes: what the caller has exported reaches the ranks byte for byte.
+An environment is {name: value} of bytes: the caller's exported variables reach the ranks byte for byte.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the hosts of a job must have alike: the first agent of each host tells it once its rank has started.
+"""What the hosts of a job must have in common; the first agent of each host reports it once its rank has started.
 
-Only little is read: the program, the Python files beside it, its configs, and the names of installed packages.
+It reads only a little: the program, the Python files next to it, its configs, and the names of installed packages.
 """
 
 from __future__ import annotations

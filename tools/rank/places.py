@@ -1,6 +1,6 @@
-"""Where a rank starts: its cores, its folder for CANN's logs, the policy of its threads, the file with its environment.
+"""Where a rank starts: its cores, its folder for CANN's logs, its threads' policy, the file with its environment.
 
-For the launcher, which starts the ranks of its own host, and for the agents.
+The launcher uses it for the ranks of its own host, and the agents for theirs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an agent tells the launcher: lines that begin with the secret of the launch, on stdout or in a pipe of ours."""
+"""Sends an agent's reports to the launcher: lines that begin with the launch's secret, on stdout or in our pipe."""
 
 from __future__ import annotations
 

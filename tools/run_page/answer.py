@@ -1,4 +1,4 @@
-"""The answer, at the head of the page: what became of the run, which rank, why, and what to do; then the facts."""
+"""The answer, at the head of the page: the outcome, which rank, why, and what to do; then the facts."""
 
 from __future__ import annotations
 

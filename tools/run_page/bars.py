@@ -1,4 +1,4 @@
-"""One row of the time line as a drawing, and the same as text: a rank in an attempt, or many of them as one."""
+"""Draws one row of the time line, and the same as text: a rank in an attempt, or many ranks as one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The charts of a page: what page.js draws, as data; and the sentences instead of those that nobody needs."""
+"""The charts of a page: the data that page.js draws, and sentences instead of charts that show nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of several runs: which was best, side by side, and what is different between them."""
+"""The page of several runs: which was best, the results side by side, and the differences between them."""
 
 from __future__ import annotations
 

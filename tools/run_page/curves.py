@@ -1,4 +1,4 @@
-"""Curves as a browser draws them: few enough points, the middle of all ranks, and ranks by name."""
+"""Reduces curves for a browser: few enough points, the median of all ranks, and some ranks by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why it failed, in detail: what the logs of all ranks say, other known failures, and the end of the first log."""
+"""The details of a failure: evidence from the logs of all ranks, other known failures, the end of the first log."""
 
 from __future__ import annotations
 

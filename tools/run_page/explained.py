@@ -1,7 +1,7 @@
-"""Why an attempt ended, as one record: the answer, the attempts and the evidence are all made of it.
+"""Explains why an attempt ended, in one record for the answer, the attempts and the evidence.
 
-Of the last attempt launch.json has the diagnosis.  Of the earlier ones it has only who failed first: that log is read
-here, its end only.
+launch.json has the diagnosis of the last attempt.  Of earlier attempts it has only who failed first.  The end of that
+log is read here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The charts as HTML: a figure for each, one legend for all, and the data that page.js draws."""
+"""The charts as HTML: one figure per chart, one legend for all, and the data that page.js draws."""
 
 from __future__ import annotations
 

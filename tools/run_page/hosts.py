@@ -1,6 +1,6 @@
-"""Where the ranks ran: a block for each host, in it a cell for each rank, coloured by what became of it.
+"""Where the ranks ran: a block for each host, with a cell for each rank, coloured by its outcome.
 
-Of very many ranks a cell is a host.  The rank table, where there is one, is drawn below.
+With very many ranks a cell is a host.  If there is a rank table, it is drawn below.
 """
 
 from __future__ import annotations

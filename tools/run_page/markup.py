@@ -1,4 +1,4 @@
-"""Text as HTML.  What comes from logs and launch.json becomes text: without secrets, and nothing in it is markup."""
+"""Escapes text for HTML: text from logs and launch.json contains neither secrets nor markup afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranks that a reader must know by name, the most important first, each with one colour on the whole page."""
+"""The ranks that a reader must know by name, the most important first; each has one colour on the whole page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which ranks differ from the others, and by how much: slow ones, losses that drift away, nan and inf.
+"""Finds the ranks that differ from the others, and by how much: slow ones, losses that drift away, nan and inf.
 
-It looks at the whole run, for report.py and plot_log.py.  While a run goes on, tools/progress/slowness.py compares the
-last steps with a factor that the user chooses.
+It looks at the whole run, for report.py and plot_log.py.  While a run continues, tools/progress/slowness.py compares
+the last steps with a factor that the user chooses.
 """
 
 from __future__ import annotations

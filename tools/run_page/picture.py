@@ -1,4 +1,4 @@
-"""The picture of plot_log.py, by matplotlib: the middle of the ranks and a band around it, and ranks that differ.
+"""Draws the picture of plot_log.py with matplotlib: the median of the ranks in a band, and the ranks that differ.
 
 Its words are English, because the fonts of matplotlib lack other letters.
 """

@@ -1,4 +1,4 @@
-"""Reads what a page says of a run: launch.json, and the numbers in the logs of its ranks, of bounded size."""
+"""Reads the data of a run's page: launch.json, and the numbers in the logs of its ranks, of limited size."""
 
 from __future__ import annotations
 

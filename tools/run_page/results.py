@@ -1,4 +1,4 @@
-"""What each of several runs reached, which of them was best, and the sentences that say so."""
+"""The results of several runs, which of them was best, and sentences about this."""
 
 from __future__ import annotations
 

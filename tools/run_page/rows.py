@@ -1,4 +1,4 @@
-"""The time line as HTML: the ranks that matter, the others as one row; attempts one under the other."""
+"""The time line as HTML: the ranks that matter, the others as one row, and the attempts one below the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file of a page: its head, style and scripts; it replaces no file that another program has written."""
+"""Writes the file of a page with its head, style and scripts; never replaces a file of another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small parts of the page of one run: its state, what speaks against it, the command, the environment, notes."""
+"""Small parts of the page of one run: its state, signs of separate training, the command, the environment, notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What surrounds the ranks: environment variables, of which only differences matter, versions, and the command.
+"""The surroundings of the ranks: environment variables, of which only differences matter, versions, and the command.
 
 Secrets are masked as in the bundle of tools/diagnose.py.
 """

@@ -1,4 +1,4 @@
-"""What plot_log.py prints of a run: a line for each rank, or of many ranks for those that matter and for the others."""
+"""The output of plot_log.py: a line per rank; of many ranks, lines for those that matter and one for the others."""
 
 from __future__ import annotations
 

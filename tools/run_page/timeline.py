@@ -1,7 +1,7 @@
-"""When what happened: the attempts and the ranks on one axis, in seconds from the launch.
+"""The time line of a run: the attempts and the ranks on one axis, in seconds from the launch.
 
-launch.json has times of the launcher's clock.  Times of logs are of other clocks, so only differences within one log
-are used: the first line of a log is put at the start of its rank.
+launch.json has times of the launcher's clock.  Times in logs are from other clocks, so only differences within one log
+are used.  The first line of a log is put at the start of its rank.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Columns that need no chart: one value, always the same, or another chart says it.  A sentence tells them."""
+"""Sentences instead of charts: for columns with one value, a constant value, or the content of another chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells runs apart: the names whose values are not alike, and a short label of each run made of them."""
+"""What distinguishes runs: the names whose values differ, and a short label of each run made from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job that the starts of a script are: which ranks, on which devices; or why they are none.  See noting.py."""
+"""The job that a script's starts make up: which ranks on which devices, or why it is not a job.  See noting.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs a start script with stand-ins for python, mpirun and msrun, and returns what it starts.  See stand_in.py."""
+"""Runs a start script with stand-ins for python, mpirun and msrun, and returns what it starts; see stand_in.py."""
 
 from __future__ import annotations
 

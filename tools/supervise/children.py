@@ -1,7 +1,7 @@
 """The children of this process: which member each is, and how it has ended; also what a member has left behind.
 
-A process whose parent has ended becomes a child of its nearest ancestor that asked for that, see PR_SET_CHILD_SUBREAPER
-of prctl(2).  So the processes that a rank leaves are ours when it has ended, and the kernel tells us how they end.
+If the parent of a process has ended, its nearest ancestor with PR_SET_CHILD_SUBREAPER becomes its parent, see prctl(2).
+So the processes that a rank leaves become ours when it has ended, and the kernel reports how they end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What can happen to a job: each event is a row, and supervise/loop.py decides what it means."""
+"""The events of a job: each is a row, and supervise/loop.py decides what it means."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """The guardian: a forked child that ends the job's processes if its launcher was killed and could not do so itself.
 
-It reads a pipe, the lifeline, which only the launcher holds open.  "start PGID" and "gone PGID" come through it; its
-end means that the launcher is dead, because after a normal end the launcher kills the guardian.  Processes that have
-left their group, or that started in the launcher's last moment, have the job's mark in their environment.
+It reads a pipe, the lifeline, which only the launcher holds open.  The launcher sends "start PGID" and "gone PGID"
+through it.  The end of the pipe means that the launcher is dead, because after a normal end the launcher kills the
+guardian.  Some processes have left their group, or started in the launcher's last moment.  The job's mark in their
+environment identifies them.
 """
 
 from __future__ import annotations

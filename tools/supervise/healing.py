@@ -1,6 +1,6 @@
 """Ranks that another program kills and starts again: MindCluster's TaskD, inside msrun.
 
-While it has them, the end of a rank is its business.  The end of msrun decides how the job has ended.
+While TaskD controls them, it handles the end of a rank.  The end of msrun decides how the job has ended.
 """
 
 from __future__ import annotations

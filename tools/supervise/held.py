@@ -1,6 +1,6 @@
-"""What an attempt that has ended still holds: processes, devices, ports.  Before that is free, the next one would fail.
+"""Finds what an ended attempt still holds: processes, devices, ports; until they are free, the next one would fail.
 
-What was in use before the first attempt did not hinder it, and is not waited for.
+Anything that was in use before the first attempt did not hinder it, and is not waited for.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the end of a member means for the job: it goes on, it is done, or a failure stops it."""
+"""Decides what the end of a member means for the job: it continues, it is done, or a failure stops it."""
 
 from __future__ import annotations
 

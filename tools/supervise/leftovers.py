@@ -1,10 +1,10 @@
-"""Processes that outlive a rank: a start script that ends with ``python train.py &`` ends with 0 while they train.
+"""Finds processes that outlive a rank: a start script that ends with ``python train.py &`` ends before the training.
 
-The rank lasts until they have ended, and fails if one of them does.  Not every process that is there when a rank ends
-is a training:
+The script ends with 0.  The rank lasts until these processes have ended, and fails if one of them does.  Not every
+process that remains when a rank ends is a training:
 
   - Helpers end a moment later by themselves.  So the launcher does not mention what ends within MOMENT.
-  - Workers of a Python program, which are copies of it or come from its multiprocessing, are ended as ever.
+  - Workers of a Python program, which are copies of it or come from its multiprocessing, are ended as usual.
   - A daemon as daemon(3) makes it has a session of its own, the folder / and no output.  It ends with the job.
 
 The launcher has one of these for its own ranks, and an agent for its rank.

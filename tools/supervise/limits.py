@@ -1,4 +1,4 @@
-"""The user's limits: the time of the whole job (--timeout), and the time without a line in any log (--hang_timeout)."""
+"""The user's limits: for the whole job (--timeout), and for the time without a new line in any log (--hang_timeout)."""
 
 from __future__ import annotations
 

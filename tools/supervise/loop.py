@@ -1,7 +1,7 @@
 """The supervisor's loop: it sleeps until something happens to the job, and decides what that means.
 
-One attempt of a job is one call of `run`.  The world (world.py) has the clock, the processes and the events; the hooks
-are what features of the launcher do at a step of the job's life (tools/features).
+One attempt of a job is one call of `run`.  The world (world.py) provides the clock, the processes and the events.  The
+hooks are what the launcher's features do at a step of the job's life (tools/features).
 """
 
 from __future__ import annotations

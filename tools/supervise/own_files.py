@@ -1,7 +1,7 @@
-"""What a process that a rank has left writes to files of its own comes into the rank's log, too.
+"""Copies into a rank's log what the processes that it left write to files of their own.
 
-A start script says ``python train.py > log.txt 2>&1 &``.  Then the launcher, its report and all that reads the rank's
-log would see nothing of the training.
+A start script may run ``python train.py > log.txt 2>&1 &``.  Without the copy, the launcher, its report and everything
+else that reads the rank's log would see nothing of the training.
 """
 
 from __future__ import annotations

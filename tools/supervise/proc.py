@@ -1,6 +1,6 @@
-"""What the kernel says about processes, in /proc; for the launcher, the guardian and the agents.
+"""Reads what the kernel reports about processes in /proc; for the launcher, the guardian and the agents.
 
-Only what Python has loaded at its start is imported: an agent starts on every rank.
+It imports only what Python has loaded at its start: an agent starts on every rank.
 """
 
 from __future__ import annotations

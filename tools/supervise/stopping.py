@@ -1,4 +1,4 @@
-"""How a job is stopped: SIGTERM to every member, the grace time, SIGKILL to what is left; and signals that order it."""
+"""Stops a job: SIGTERM to every member, the grace time, SIGKILL to the rest; and handles the signals that order it."""
 
 from __future__ import annotations
 

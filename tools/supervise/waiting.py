@@ -1,6 +1,6 @@
-"""Ranks that have ended with 0 and left processes: what the supervisor knows of them, and what it says.
+"""Ranks that have ended with 0 and left processes: what the supervisor knows and reports about them.
 
-Which processes these are, leftovers.py finds: here for the ranks that the launcher has started, else in their agents.
+leftovers.py finds these processes: here for the ranks that the launcher has started, otherwise in their agents.
 """
 
 from __future__ import annotations

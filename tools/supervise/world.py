@@ -1,6 +1,6 @@
-"""The world of the supervisor: its clock, its children, the signals that come to it, and files that become readable.
+"""The world of the supervisor: its clock, its children, the signals for it, and files that become readable.
 
-The loop asks for events and gets rows of events.py.  Tests give it another world, without processes and without time.
+The loop asks for events and gets rows of events.py.  Tests use another world, without processes and without time.
 """
 
 from __future__ import annotations

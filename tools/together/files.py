@@ -1,4 +1,4 @@
-"""A file of weights that two ranks write: both have it open, or MindSpore says so; and the size that ranks print."""
+"""Detects a weights file that two ranks write, from open files or MindSpore's log; and the sizes that ranks print."""
 
 from __future__ import annotations
 

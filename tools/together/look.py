@@ -1,7 +1,7 @@
-"""One look at a job, in a forked child of the launcher: what its logs, its processes and its files show.
+"""Takes one look at a job, in a forked child of the launcher: at its logs, its processes and its files.
 
-Of many ranks some are looked at, and of long logs some parts: a look takes a tenth of a second, with many ranks and
-long logs two.
+Of many ranks only some are examined, and of long logs only parts. A look takes a tenth of a second, with many ranks and
+long logs two seconds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Who writes the weights: the kernel tells when a file is opened in a folder that has some, and then who has it open.
+"""Detects which processes write the weights: the kernel reports when a file is opened in a folder that has some.
 
-Small weights are written within milliseconds, so a look now and then would hardly ever see it.
+/proc then shows which process has it open. Small weights are written within milliseconds, so occasional looks would
+hardly ever see it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""A request to end, as this rank hears it: SIGTERM, or SIGUSR1 of a batch system.
+"""Receives a request to end in this rank: SIGTERM, or SIGUSR1 of a batch system.
 
 MindSpore sends SIGTERM to its own process when it loses the job, and our launcher sends it to all ranks after a
 failure.  Then nothing can be saved together, and the rank ends at once.  So under our launcher SIGTERM is a request
-only where a file says so, which the launcher or the rank's agent has written before (tools/trainer/request_file.py).
+only if a file states it.  The launcher or the rank's agent has written this file before
+(tools/trainer/request_file.py).
 
 A rank may wait inside MindSpore for others that are gone.  Python runs no handler of a signal then, but the kernel
 writes the signal's number into a pipe, and a thread reads it.  Nothing here imports MindSpore.

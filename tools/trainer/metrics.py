@@ -1,6 +1,6 @@
-"""How good a network is on held-out data.  Each metric is updated with (output of the network, label).
+"""Metrics of a network on held-out data; each metric is updated with (output of the network, label).
 
-A metric counts, so that several ranks can measure a part each: what they counted is added up.
+A metric counts, so that several ranks can measure a part each: their counts are added up.
 """
 
 from __future__ import annotations

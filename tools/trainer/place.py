@@ -1,6 +1,6 @@
-"""The place of a process in its job, by its environment: its device, the number of ranks, and whether they meet.
+"""The place of a process in its job, from its environment: its device, the number of ranks, and whether they connect.
 
-Our launcher sets RANK_SIZE and DEVICE_ID, and so does msrun.  mpirun and srun have variables of their own.
+Our launcher sets RANK_SIZE and DEVICE_ID, and so does msrun. mpirun and srun have variables of their own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The lines that training prints while it runs, and when it stops by itself.
+"""Prints the lines of training while it runs, and when it stops by itself.
 
 The lines have a fixed form, which tools/plot_log.py and other tools read:
 

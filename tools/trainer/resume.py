@@ -1,4 +1,4 @@
-"""Saves checkpoints during training and when it is asked to end, and resumes a run from them."""
+"""Saves checkpoints during training and on a request to end, and resumes a run from them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A training step with a loss scale and clipped gradients, a step in two parts, and mixed precision of a network.
 
-MindSpore's own step with a loss scale asks the device whether a number overflowed, which CPUs do not know.  This one
-looks at the gradients, after the ranks have shared them.  All ranks decide alike.
+MindSpore's own step with a loss scale asks the device whether a number overflowed, which CPUs cannot answer.  This one
+looks at the gradients, after the ranks have shared them.  So all ranks decide alike.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Maps for --bind_core and --bind_numa, as msrun takes them: on its command line, or in a JSON file.
+"""Parses maps for --bind_core and --bind_numa in msrun's form: on the command line, or in a JSON file.
 
     {"device0": ["0-11"], "device1": ["12-23"], "scheduler": ["24"]}      cores, or NUMA nodes for --bind_numa
     {"bind_config": {"bind_cpu_mode": "cpu", "bind_memory_mode": "numa"},  the same in a file, and the memory's nodes
      "bind_cpu": {"device0": {"main": "0-11"}}, "bind_memory": {"device0": 0}}
 
-A device has its physical id.  Memory is bound by numactl, which then becomes the rank.
+A device is named by its physical id. numactl binds the memory, and then becomes the rank.
 """
 
 from __future__ import annotations

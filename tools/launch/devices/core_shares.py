@@ -1,7 +1,8 @@
-"""Shares the cores of a host among its ranks: for --bind_core each has its own, for --bind_numa those of a NUMA node.
+"""Divides the cores of a host among its ranks: --bind_core gives each rank its own, --bind_numa those of a NUMA node.
 
-Near its device where that is known, else in the order of the NUMA nodes, in whole physical cores where possible.
-npu-smi and nvidia-smi tell where a device is on the PCI bus, and /sys the NUMA node of that place.
+The cores are near the rank's device if that place is known, otherwise in the order of the NUMA nodes. They are whole
+physical cores where possible. npu-smi and nvidia-smi report where a device is on the PCI bus, and /sys the NUMA node of
+that place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The cores of a rank on a host that the plan did not see; its agent asks there."""
+"""Finds the cores of a rank on a host that the plan did not see; the rank's agent calls this there."""
 
 from __future__ import annotations
 

@@ -3,13 +3,13 @@
 With --bind_core a job also has cores of its own, see binding.py; on NPUs it has ports, see hccl_ports.py.
 
 A job holds flock(2) on a file of its own, which names the job and its devices.  The launcher opens that file and its
-ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file that nobody holds
-means nothing, however old or new it is.
+ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file without a holder
+has no effect, however old or new it is.
 
-Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.
-A launch first writes into its file that it asks for its devices, and then reads the files of the others.  So of two
-launches that ask for the same device at least one sees the other, and at most one goes on.  The state in the file is
-one byte that changes in place: who reads the folder can miss a file whose name changes meanwhile.
+Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.  A
+launch first writes into its file that it asks for its devices, and then reads the files of the others.  If two launches
+ask for the same device, at least one sees the other, and at most one continues.  The state in the file is one byte that
+changes in place.  A reader of the folder could miss a file whose name changes meanwhile.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     3,5-7        these devices of this host        node2:3,5    these devices of that one
     node1:0,2@node3, as DeepSpeed writes it, is the same as node1:0,2,node3; node[1-4] is a set of hosts
 
-A number goes with the host before it that has a colon.
+A number belongs to the host before it that has a colon.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The folders with the lock files of all users of this host, and how a file in them is opened.
+"""Finds the folders with the lock files of all users of this host, and opens files in them safely.
 
-Every user has a folder of his own, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name
-proves nothing: only what an open file says of itself counts.  No link is followed, nothing that could block is opened,
-and nothing of another user is changed.
+Each user has a folder, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name proves
+nothing: only the properties of the open file count.  Links are not followed, files that could block are not opened, and
+files of other users are not changed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The devices of a launch as its ranks see them: hccl_tools/machine/visible.py for the plan.
+"""The devices of a launch as its ranks see them: applies hccl_tools/machine/visible.py to the plan.
 
 In the plan devices have physical ids; only DEVICE_ID is the index.
 """

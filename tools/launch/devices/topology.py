@@ -1,6 +1,6 @@
-"""The processors of this host as Linux describes them in /sys: physical cores, NUMA nodes, and where devices are.
+"""Reads the processors of this host from /sys: physical cores, NUMA nodes, and the places of devices.
 
-`root` is /sys, or a pretended one in tests.  "Core" is what taskset and msrun call so: a processor that Linux numbers.
+`root` is /sys, or a simulated one in tests.  A "core", as in taskset and msrun, is a processor that Linux numbers.
 With hyperthreading two of them are one physical core.
 """
 

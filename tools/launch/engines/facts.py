@@ -1,7 +1,7 @@
-"""What each engine needs to know to start its ranks: a record for each; and where the ranks of a cluster meet.
+"""Records of what each engine needs to start its ranks, and of the place where the ranks of a cluster meet.
 
-They are in a Placement and in the Plan.  The plan of a restart comes pickled from a child of the launcher, so a field
-holds only what can be pickled.
+They are in a Placement and in the Plan.  The plan of a restart is pickled by a child of the launcher, so a field holds
+only what can be pickled.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which ports HCCL gets in a job: its own where it can, else others; see hccl_ports.py."""
+"""Chooses HCCL's ports in a job: its default ones where possible, otherwise others; see hccl_ports.py."""
 
 from __future__ import annotations
 

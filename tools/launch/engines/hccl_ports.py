@@ -1,13 +1,13 @@
-"""The ports at which HCCL listens on a host: two jobs of one host get ranges that do not meet.
+"""The ports on which HCCL listens on a host: two jobs of one host get ranges that do not overlap.
 
-HCCL listens from HCCL_IF_BASE_PORT on, which is 60000 where nobody has set it: CANN 8.2 and later has 32 ports for it,
-older ones 16.  A rank adds the physical number of its device.  CANN 8.1 and later reads HCCL_HOST_SOCKET_PORT_RANGE,
-which comes first, and HCCL_NPU_SOCKET_PORT_RANGE, on A2, A3 and 950.  On A2 operators that join a computation with a
-collective cannot have them, so that they are set on A3 and 950 only.
+HCCL listens from HCCL_IF_BASE_PORT on, by default 60000: CANN 8.2 and later have 32 ports for it, older ones 16.  A
+rank adds the physical number of its device.  On A2, A3 and 950, CANN 8.1 and later also read two ranges.
+HCCL_HOST_SOCKET_PORT_RANGE takes precedence; the other is HCCL_NPU_SOCKET_PORT_RANGE.  On A2 operators that join a
+computation with a collective cannot have them, so they are set only on A3 and 950.
 
 A job that is alone on its host keeps HCCL's default, because firewalls may let only those ports through.  The range of
-a job is in its lock file, beside its devices.  Launchers that were typed on each host of a job cannot ask one another:
-their range follows from what only they have alike, unless the job has all devices of the host.
+a job is in its lock file, next to its devices.  Launchers that were typed on each host of a job cannot ask one another.
+So their range follows from what only they have in common, unless the job has all devices of the host.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which ranks have joined MindSpore's cluster, and which use MindSpore at all: as its scheduler's process sees it.
+"""Observes from the scheduler's process which ranks have joined MindSpore's cluster, and which use MindSpore at all.
 
-A rank that calls `init()` keeps connections to the scheduler.  One that does not has none, and trains alone.  What is
-seen goes into the scheduler's log as lines, once for each rank; `read` takes it from there.  Ranks of other hosts are
-seen as connections only.
+A rank that calls `init()` keeps connections to the scheduler.  A rank that does not call it has none, and trains alone.
+Each observation is a line in the scheduler's log, once for each rank; `read` takes it from there.  Ranks of other hosts
+are visible only as connections.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks that Open MPI's mpirun starts, on this host or on others."""
+"""Places ranks that Open MPI's mpirun starts, on this host or on others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Places ranks on hosts and devices: the result of every engine, and the ranks that this host's shell starts.
+"""The placement of ranks on hosts and devices: the record for every engine, and the function for ranks of this shell.
 
 Open MPI, Slurm, msrun and tables of several servers have files of their own, each with a function `place`.
 """

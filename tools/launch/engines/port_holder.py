@@ -1,4 +1,4 @@
-"""Who listens at a TCP port of this host: for a launch that cannot have the port."""
+"""Finds the process that listens on a TCP port of this host, for a launch that cannot have the port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ranks that Slurm's srun starts, as many on each node of the allocation."""
+"""Places ranks that Slurm's srun starts, the same number on each node of the allocation."""
 
 from __future__ import annotations
 

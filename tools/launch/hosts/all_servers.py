@@ -1,4 +1,4 @@
-"""The ranks of a launch over all servers of a rank table, by one command; mpirun starts them."""
+"""Places the ranks of a launch over all servers of a rank table by one command; mpirun starts them."""
 
 from __future__ import annotations
 

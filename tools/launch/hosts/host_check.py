@@ -1,8 +1,9 @@
-"""Asks the other hosts of a launch over ssh, at the same time, whether they are ready.
+"""Checks over ssh, on all hosts at the same time, whether the other hosts of a launch are ready.
 
-A host is ready when ssh gets there without a password, when it has the folder of the command and the NPUs of its ranks,
-and when its Open MPI, Python, MindSpore and version of this project are those of here.  A difference would end the job
-minutes later, or have no message at all: Open MPI starts a rank whose folder is missing in the home folder.
+A host is ready if ssh works without a password, and if it has the folder of the command and the NPUs of its ranks.  Its
+Open MPI, Python, MindSpore and version of this project must be the same as here.  A difference would end the job
+minutes later, or cause no message at all.  For example, Open MPI starts a rank whose folder is missing in the home
+folder.
 """
 
 from __future__ import annotations

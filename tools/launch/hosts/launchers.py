@@ -1,6 +1,6 @@
-"""What launchers on several hosts must have alike, and where they meet, to agree on the attempts of a job.
+"""What launchers on several hosts must have in common, and where they meet, to agree on the attempts of a job.
 
-The Agreement goes to tools/attempts/, by way of tools/features/hosts_attempts.py.
+tools/features/hosts_attempts.py passes the Agreement to tools/attempts/.
 """
 
 from __future__ import annotations

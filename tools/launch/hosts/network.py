@@ -1,4 +1,4 @@
-"""The other hosts of a launch, their addresses, and this host's address as they see it."""
+"""The other hosts of a launch, their addresses, and the address at which they see this host."""
 
 from __future__ import annotations
 

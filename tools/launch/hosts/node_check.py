@@ -1,4 +1,4 @@
-"""Asks the other nodes of a launch by srun, in one step, whether they have this project, and the same version of it."""
+"""Checks in one srun step whether the other nodes of a launch have this project, in the same version."""
 
 from __future__ import annotations
 

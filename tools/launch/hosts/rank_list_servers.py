@@ -1,6 +1,6 @@
-"""The servers of a rank table of version 2.0, which does not say where its ranks are: a list of hosts says it.
+"""Finds the servers of a version 2.0 rank table, which does not state where its ranks are, from a list of hosts.
 
-The hosts take the ranks in the order of both.  Nothing is guessed: how many ranks a host has must be written.
+The hosts take the ranks in the order of both.  Nothing is guessed: the list must state how many ranks a host has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The hosts of a job: which have ranks, which stand by, and who takes the place of a host that is lost."""
+"""The hosts of a job: those with ranks, the spare ones, and which of these replaces a lost host."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The ranks of a launch over the servers of a rank table; the command is typed on each of them.
+"""Places the ranks of a launch over the servers of a rank table; the command is typed on each of them.
 
-Where it is typed once for all of them: see all_servers.py.
+If it is typed once for all of them, all_servers.py does this.
 
-All that commands share which are typed on each server comes from the table:
-the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at its host_ip, or at the address
-that is its server_id) and the scheduler's port (from the table's digest).
+Everything that these commands share comes from the table: the ranks of each server, the host of MindSpore's scheduler
+and the scheduler's port. The host is the server of rank 0, at its host_ip, or at the address that is its server_id. The
+port follows from the table's digest.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The job of a pod, by the variables that an operator, Volcano, ModelArts or an Indexed Job of Kubernetes gives it.
+"""Determines the job of a pod from the variables of an operator, Volcano, ModelArts or an Indexed Job of Kubernetes.
 
-An option of the user counts more than any variable.  If two variables contradict each other, the launch is refused,
-and the message names both.
+An option of the user takes precedence over any variable.  If two variables contradict each other, the launch is
+refused, and the message names both.
 """
 
 from __future__ import annotations

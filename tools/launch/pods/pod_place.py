@@ -1,4 +1,4 @@
-"""The ranks of a pod: by the rank table of an operator, or by numbers, where MindSpore's scheduler connects the ranks.
+"""Places the ranks of a pod: by an operator's rank table, or by numbers if MindSpore's scheduler connects the ranks.
 
 A job of several pods has a launcher in each.  They meet at the pod of rank 0, so that the first failure ends all.
 """

@@ -1,4 +1,4 @@
-"""Where MindSpore's scheduler is in a job of pods: in a pod that an operator makes for it, else in that of rank 0."""
+"""Finds the pod of MindSpore's scheduler: one that an operator makes for it, otherwise the pod of rank 0."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The rank table that an operator writes for the pods of a job: is it complete, and which of its servers is this pod?
+"""Reads the rank table that an operator writes for the pods of a job: is it complete, and which server is this pod?
 
-The file is missing, empty or "initializing" until all pods have their devices.  After a fault it is written anew.
+The file is missing, empty or "initializing" until all pods have their devices.  After a fault it is written again.
 """
 
 from __future__ import annotations

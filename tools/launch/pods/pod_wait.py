@@ -1,4 +1,4 @@
-"""Waiting in a pod for what other pods or the operator bring.  It tells for what: at once, then every half minute."""
+"""Waits in a pod for other pods or the operator, and reports for what: at once, then every half minute."""
 
 from __future__ import annotations
 

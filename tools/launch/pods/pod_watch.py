@@ -1,4 +1,4 @@
-"""The process beside a launcher in a pod: it sees when the operator writes the rank table anew, because the job moves.
+"""The process next to a launcher in a pod: detects that the operator rewrites the rank table, because the job moves.
 
 tools/features/pod_table.py starts it.  Its lines, on stdout, are events for the launcher.
 """

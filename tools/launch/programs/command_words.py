@@ -1,4 +1,4 @@
-"""Programs that start another one, which is among their words: env, nohup, a shell."""
+"""Programs whose arguments contain another program to start: env, nohup, a shell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEVICE_NUM of `ascend4p.sh`: its tutorial's 8, although four ranks are on the host."""
+"""DEVICE_NUM of `ascend4p.sh`: 8 as in its tutorial, although four ranks are on the host."""
 
 from __future__ import annotations
 

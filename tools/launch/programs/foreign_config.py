@@ -1,7 +1,7 @@
-"""The config of a trainer that is not this project's: read for `system.distribute`, and not judged.
+"""Reads `system.distribute` from the config of another project's trainer, without judging the config.
 
-It may have any shape.  What is noted is what nearly every trainer would stumble over, and a name that is nearly one of
-those that MindOCR's trainers read.  A launch of our own trainer does not import this.
+It may have any shape.  The notes name what nearly every trainer would reject, and a name that is nearly one of those
+that MindOCR's trainers read.  A launch of our own trainer does not import this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Variables that a module reads when it is imported, so that ranks which import once have one value of them.
+"""Variables that a module reads when it is imported, so that ranks which import once share one value of each.
 
 They were traced in MindSpore 2.10 and NumPy 1.26: calls of getenv(3), and reads of os.environ.  MindSpore does not read
-MS_ROLE, MS_NODE_ID, MS_SCHED_*, RANK_TABLE_FILE, PMIX_* and SLURM_* then, and RANK_ID only for a log of its own.
+MS_ROLE, MS_NODE_ID, MS_SCHED_*, RANK_TABLE_FILE, PMIX_* and SLURM_* at that time, and RANK_ID only for a log of its
+own.
 """
 
 from __future__ import annotations

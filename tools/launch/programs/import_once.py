@@ -1,6 +1,6 @@
-"""--import_once: whether the ranks of a launch can be forks of one process, and what that process imports.
+"""--import_once: decides whether the ranks of a launch can be forks of one process, and what that process imports.
 
-A launch whose ranks cannot be forks starts them as ever, and says why.
+A launch whose ranks cannot be forks starts them in the usual way, and reports the reason.
 """
 
 from __future__ import annotations

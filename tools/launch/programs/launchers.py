@@ -1,4 +1,4 @@
-"""Programs that start ranks themselves, such as msrun: as the program of every rank they start a job in each.
+"""Detects programs that start ranks themselves, such as msrun: as the program of every rank they start a job in each.
 
 People put the new launcher before the line that they have.  So a launch of several ranks refuses such a program, and
 prints the line that does what was meant.

@@ -1,6 +1,7 @@
-"""--no_sink: operators run one by one.
+"""--no_sink: runs operators one by one.
 
-The tutorials set GRAPH_OP_RUN, which MindSpore 2.10 no longer reads: it has jit_level.  HCCL reads the other variable.
+The tutorials set GRAPH_OP_RUN, which MindSpore 2.10 no longer reads; it has jit_level instead.  HCCL reads the other
+variable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does a shell script start the ranks of a job itself, in a loop?  Its text is read, and nothing runs."""
+"""Detects a shell script that starts the ranks of a job itself, in a loop, from its text; nothing is run."""
 
 from __future__ import annotations
 

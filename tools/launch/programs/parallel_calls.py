@@ -1,6 +1,6 @@
-"""Does a program ask MindSpore to cut its network where MindSpore does not?  Its own file is read, and nothing is run.
+"""Detects a program that asks MindSpore to cut its network where MindSpore does not, from its own file; nothing is run.
 
-On CPU every rank would start, and end with a page of traceback.  In PyNative mode MindSpore says nothing, and every
+On CPU every rank would start, and end with a page of traceback.  In PyNative mode MindSpore prints nothing, and every
 rank trains the whole network by itself.
 """
 

@@ -1,4 +1,4 @@
-"""A program that ranks run with the user's own words: a file, a module, a test file.  No config belongs to it."""
+"""A program that ranks run with the user's own arguments: a file, a module, a test file; it has no config."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The calls in a program's own file, which is parsed and not run: what the program asks MindSpore for."""
+"""Finds what a program asks MindSpore for: the calls in its own file, which is parsed and not run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a Python command: what it would run."""
+"""Parses the arguments of a Python command: which file or module it would run."""
 
 from __future__ import annotations
 

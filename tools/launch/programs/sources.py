@@ -1,4 +1,4 @@
-"""The files of a Python program: its own, and those of its project that it imports.  Nothing is run."""
+"""Finds the files of a Python program: its own, and those of its project that it imports; nothing is run."""
 
 from __future__ import annotations
 

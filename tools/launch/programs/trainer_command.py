@@ -1,4 +1,4 @@
-"""The command of every rank: which trainer, with which arguments."""
+"""The command of every rank: the trainer and its arguments."""
 
 from __future__ import annotations
 

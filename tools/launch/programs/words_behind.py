@@ -1,4 +1,4 @@
-"""What to know, before the start, of an option of the launcher behind the program, which gets it then."""
+"""Notes before the start about a launcher option that comes after the program, and so goes to the program."""
 
 from __future__ import annotations
 

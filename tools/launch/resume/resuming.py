@@ -1,4 +1,4 @@
-"""--resume, and RESUME=1: from which checkpoints a launch of our trainer goes on, checked before it starts.
+"""--resume, and RESUME=1: finds the checkpoints from which our trainer continues, and checks them before the start.
 
 The trainer gets the folder as `train.resume_from`.  Nothing here imports MindSpore.
 """

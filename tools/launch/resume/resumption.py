@@ -1,4 +1,4 @@
-"""What a launch goes on from: a record of its checkpoints, as tools/launch/resume/resuming.py finds it."""
+"""The record of the checkpoints from which a launch continues; tools/launch/resume/resuming.py makes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Earlier runs: the newest of a config, or a named one, and where its checkpoints are."""
+"""Finds earlier runs: the newest of a config or a named one, and the place of its checkpoints."""
 
 from __future__ import annotations
 

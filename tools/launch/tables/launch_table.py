@@ -1,4 +1,4 @@
-"""The rank table of a launch: the one named, one nearby that fits, or a new one."""
+"""Chooses the rank table of a launch: the one that the user names, one nearby that fits, or a new one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rank tables in the current folder and beside the program: which of them a launch takes, under any name."""
+"""Finds rank tables in the current folder and next to the program, and decides which one a launch takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does a rank table fit a launch on devices of this one host?"""
+"""Checks whether a rank table fits a launch on devices of this one host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a row of the catalogue: a fact, and the rule by which the hosts' values are compared."""
+"""The form of a row in the catalogue: a fact, and the rule that compares its values across hosts."""
 
 from __future__ import annotations
 

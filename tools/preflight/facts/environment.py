@@ -1,4 +1,4 @@
-"""Variables that a host adds to the environment of its ranks.  Those of the launch's own shell go to all of them."""
+"""Variables that a host adds to its ranks' environment; those of the launch's own shell go to all ranks anyway."""
 
 from __future__ import annotations
 

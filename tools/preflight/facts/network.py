@@ -1,4 +1,4 @@
-"""This host's way to the others: interface, MTU and speed, the first host's address, ports, a firewall."""
+"""This host's connection to the others: interface, MTU and speed, the first host's address, ports, a firewall."""
 
 from __future__ import annotations
 

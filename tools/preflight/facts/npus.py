@@ -1,4 +1,4 @@
-"""The devices of this host, as their drivers say it: which are here, how they are, who holds them; the rank table."""
+"""The devices of this host, from their drivers: their number, health, holders and addresses; the rank table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with links: one entry for all hosts of which the same can be said."""
+"""Describes what is wrong with links: one entry for all hosts with the same problem."""
 
 from __future__ import annotations
 

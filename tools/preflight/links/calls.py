@@ -1,4 +1,4 @@
-"""A host's connection to one port of another host: it is tried until it succeeds, or until the time is over."""
+"""A host's connection to one port of another host; it is tried until it succeeds, or until the time is over."""
 
 from __future__ import annotations
 

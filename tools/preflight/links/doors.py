@@ -1,4 +1,4 @@
-"""The ports at which a host listens for the others of a check, and who holds those that it cannot have."""
+"""The ports on which a host listens for the others of a check, and the holders of those that are not free."""
 
 from __future__ import annotations
 

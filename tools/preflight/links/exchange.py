@@ -1,7 +1,7 @@
-"""Runs on every host of a check: listens for the others, connects to them, and says what came of each connection.
+"""Runs on every host of a check: listens for the others, connects to them, and reports the result of each connection.
 
-All hosts begin at about the same time.  A host ends when its connections have their results and all that it expects
-have come; else when nothing new has happened for a while, or when its time is over.
+All hosts begin at about the same time.  A host ends when its own connections have results and all expected ones have
+come.  Otherwise it ends when nothing new has happened for a while, or when its time is over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Judges the answers of all hosts: which links are broken or slow, and what else the hosts' networks have wrong."""
+"""Judges the answers of all hosts: which links are broken or slow, and what else is wrong in the hosts' networks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The addresses of names, looked up in threads: a server that does not answer stops nothing; and the routes to them."""
+"""Looks up names in threads, so that an unresponsive server blocks nothing, and the routes to their addresses."""
 
 from __future__ import annotations
 

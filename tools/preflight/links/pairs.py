@@ -1,4 +1,4 @@
-"""Which host connects to which, and at which ports: few enough for thousands of hosts, and no host with one link only.
+"""Plans which host connects to which, and to which ports: few connections even for thousands of hosts, never just one.
 
 Each host connects to those that are 1, 2, 4, 8 ... places from it in the list, in both directions.  From 65 hosts on
 the distances are 1, 4, 16, 64 ...: 1,024 hosts make 10,240 connections per port, and not a million.  Every host

@@ -1,6 +1,6 @@
-"""Which hosts a set of broken links is about: a host that nobody reaches, two groups, or single pairs.
+"""Groups broken links by the hosts that they concern: a host that nobody reaches, two groups, or single pairs.
 
-Ten links that all end at one host are one fault of that host.  The rest is about pairs of hosts.
+Ten links that all end at one host are one fault of that host.  The others concern pairs of hosts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hosts and links that are slow against the others, and clocks that are off."""
+"""Finds hosts and links that are slow compared with the others, and clocks that are wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that never waits: it moves the bytes of one conversation of talk.py."""
+"""A non-blocking connection: it moves the bytes of one conversation of talk.py."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What two hosts say to each other on a connection: a greeting with a secret, their clocks, and a big transfer.
+"""The conversation of two hosts on a connection: a greeting with a secret, their clocks, and a big transfer.
 
-Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came.  stream.py
-moves the bytes.
+Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came. stream.py moves
+the bytes.
 
     caller    HELLO and its secret (48 bytes)     T (1)            B and 256 KiB
     visited   WELCOME, its secret, the address    two times (16)   K (1)

@@ -1,6 +1,6 @@
-"""What a pod is asked.  Its own command says most of it; the hub adds only what all pods must have alike.
+"""The questions for a pod: its own command has most of them; the hub adds only what all pods must have in common.
 
-What comes from the hub is input: no file is read, and no address called, that a check would not need.
+The hub's text is untrusted input: with it a pod reads no file and calls no address that a check would not need.
 """
 
 from __future__ import annotations

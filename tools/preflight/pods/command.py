@@ -1,4 +1,4 @@
-"""preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
+"""Runs preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the pods of a check come in: who may take part, and the connections of those that do."""
+"""Accepts the pods of a check: decides which may take part, and keeps their connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pod to which the others of a job connect: it waits until all have come, asks each, and tells each the result."""
+"""The pod to which the other pods of a job connect: it waits for all, queries each, and sends each the result."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""What the pods of a check say to each other: lines of tools/attempts/wire.py, some with a packed document.
+"""The messages between the pods of a check: lines of tools/attempts/wire.py, some with a packed document.
 
     pod   hello JOB NUMBER NAME ADDRESS PODS NONCE, then digest and words of what must be alike    answer DOCUMENT
     hub   welcome PROOF SECONDS, or refused TEXT             asked DOCUMENT             verdict DOCUMENT
 
-Nobody without the digest of the job is let in, and a pod lets nobody ask it who does not prove to know it.
+The hub admits only pods that have the digest of the job. A pod answers only a hub that proves that it has the digest.
 """
 
 from __future__ import annotations

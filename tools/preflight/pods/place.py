@@ -1,7 +1,7 @@
-"""Which pods a job has, which of them this one is, and where they meet: as its launches would, see launch/pods.
+"""Determines the pods of a job, which of them this one is, and where they meet: as in its launches, see launch/pods.
 
-The pod of rank 0 listens, at the scheduler's port plus 1.  Where an operator has a pod for the scheduler, that one
-listens, at the scheduler's port: its service lets no other through.
+The pod of rank 0 listens, on the scheduler's port plus 1.  If an operator has a pod for the scheduler, that one
+listens, on the scheduler's port: its service lets no other through.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the pods of a check are called: by their host names, which are the names of pods that kubectl shows."""
+"""Names the pods of a check by their host names, which are the pod names that kubectl shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pod hears: its own differences in one line, the verdict, and all findings for launch.json."""
+"""The result that a pod receives: its own differences in one line, the verdict, and all findings for launch.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of ``preflight.sh --trial``: whether a trial can start, what all its jobs have in common, what it adds."""
+"""The command ``preflight.sh --trial``: whether a trial can start, what its jobs have in common, what it adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts a trial's jobs by the project's own scripts, one after the other, and reads how each has ended."""
+"""Starts a trial's jobs with the project's own scripts, one after the other, and reads how each has ended."""
 
 from __future__ import annotations
 

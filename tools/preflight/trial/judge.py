@@ -1,7 +1,7 @@
-"""Which hosts, devices or pairs of hosts are slow, from what all ranks measured; pure, and robust against a few.
+"""Finds slow hosts, devices or pairs of hosts in the measurements of all ranks, without side effects, despite outliers.
 
-A figure is compared with the middle one.  What is slow is slower by half, and by six times the usual deviation.  A host
-that waits for another is not slow: only what a rank does alone, or with one other host, is judged.
+A figure is compared with the middle one.  It is slow if it is slower by half, and by six times the usual deviation.  A
+host that waits for another is not slow: only work that a rank does alone, or with one other host, is judged.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The program of a trial's ranks: joins, reduces, multiplies and reads, and prints a JSON line for each measure.
+"""The program of a trial's ranks: joins, reduces, multiplies and reads, and prints one line of JSON per measurement.
 
-It runs as a user's program does, on each host, and needs MindSpore and NumPy alone.  Each line has the number of the
-trial, so that nothing else that a rank prints is taken for a measure.
+It runs on each host as a user's program does, and needs only MindSpore and NumPy.  Each line has the number of the
+trial.  So nothing else that a rank prints is taken for a measurement.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial has found, as differences of the check, as lines for people, and for programs."""
+"""The findings of a trial: as differences of the check, as lines for people, and for programs."""
 
 from __future__ import annotations
 

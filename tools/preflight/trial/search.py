@@ -1,7 +1,7 @@
-"""Finds the hosts with which a job fails, by halving; whether one host is the cause or two together, by pairing.
+"""Finds the hosts with which a job fails, by halving, and by pairing whether one host is the cause or two together.
 
-Nothing here starts a job: `run` does.  One bad host of n costs about 2 log2(n) jobs, two that fail only together about
-4 log2(n).  No set of hosts is tried twice.
+Nothing here starts a job: `run` does.  One bad host of n costs about 2 log2(n) jobs.  Two hosts that fail only together
+cost about 4 log2(n).  No set of hosts is tried twice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What all jobs of a trial have in common, and the command of one: our scripts start it as they start any program."""
+"""The settings that all jobs of a trial share, and the command of one; our scripts start it like any program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial: one job on all hosts, more jobs if something fails or is slow, and what all of that means."""
+"""Runs a trial: one job on all hosts, more jobs if something fails or is slow, and the conclusions."""
 
 from __future__ import annotations
 

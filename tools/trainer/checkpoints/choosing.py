@@ -1,4 +1,4 @@
-"""Chooses the checkpoint from which a job goes on: the newest that is whole on all of its ranks."""
+"""Chooses the checkpoint from which a job continues: the newest that is complete on all of its ranks."""
 
 from __future__ import annotations
 

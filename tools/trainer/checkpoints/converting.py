@@ -1,4 +1,4 @@
-"""Makes checkpoints for another number of ranks: merges the slices of parameters, and cuts them anew."""
+"""Makes checkpoints for another number of ranks: merges the slices of parameters, and cuts them again."""
 
 from __future__ import annotations
 

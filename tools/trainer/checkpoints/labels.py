@@ -1,4 +1,4 @@
-"""The label beside every checkpoint, and files that are on the disk whole or not at all."""
+"""Writes the label of every checkpoint, and files that are on the disk completely or not at all."""
 
 from __future__ import annotations
 

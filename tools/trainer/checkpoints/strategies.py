@@ -1,8 +1,8 @@
 """Strategy files: how the parameters of a network are cut over ranks, in MindSpore's format.
 
-MindSpore writes one where it cuts the network itself; we write one for layers cut by hand.  A layout is a list:
-the devices in rows and columns (dev_matrix), and the axis of these for each axis of the parameter (tensor_map;
--1: not cut), counted from the last.
+MindSpore writes one where it cuts the network itself; we write one for layers cut by hand.  A layout is a list.  Its
+dev_matrix has the devices in rows and columns.  Its tensor_map has the axis of these for each axis of the parameter,
+counted from the last (-1: not cut).
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
 """The data sets that a config can name: one module per type.
 
-Nothing here imports MindSpore at the top: `check` runs before that, so that a missing folder is
-reported at once and not after every rank has started up.
+Nothing here imports MindSpore at the top: `check` runs before that. So a missing folder is reported at once and not
+after every rank has started.
 
 Each module has two functions:
 
-  count(section, folder)                the number of samples; raises DataError for what can be seen from
-                                        outside to be wrong
+  count(section, folder)                the number of samples; raises DataError for faults that can be seen from
+                                        outside
   build(section, loader, folder, part)  the MindSpore dataset: batches of (data, label)
 
-A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name; `part`
-is a tools.config.modes.Part.
+A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name; `part` is a
+tools.config.modes.Part.
 """
 
 from __future__ import annotations

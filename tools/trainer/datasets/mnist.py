@@ -1,4 +1,4 @@
-"""MNIST and what comes in its IDX format: a file of grey images and a file of labels."""
+"""MNIST and other data in its IDX format: a file of grey images and a file of labels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""From samples to batches: the order, a rank's shard and patch, and the columns (data, label).
+"""Turns samples into batches: the order, a rank's shard and patch, and the columns (data, label).
 
-With parallel.dataset_strategy [[n, 1, h, w], [n]] each image is cut into h rows and w columns, and a
-rank reads one of these patches (tools.config.modes.data_part says which).
+With parallel.dataset_strategy [[n, 1, h, w], [n]] each image is cut into h rows and w columns. A rank reads one of
+these patches (tools.config.modes.data_part chooses it).
 """
 
 from __future__ import annotations

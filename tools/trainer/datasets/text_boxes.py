@@ -1,8 +1,7 @@
 """Images with words in them, and the places of the words: MindOCR's DetDataset.
 
-A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that
-cannot be read.  A box is the upright rectangle around the points.
-`make data` renders some in data/text/det (tools/prepare_text.py).
+A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that is illegible.
+A box is the upright rectangle around the points.  `make data` renders some in data/text/det (tools/prepare_text.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Images of one line of text each, with the text: MindOCR's RecDataset.
+"""Images with one line of text each, and the text: MindOCR's RecDataset.
 
 `make data` renders some in data/text/rec (tools/prepare_text.py).
 """

@@ -1,10 +1,10 @@
-"""Images of one line of text each, with the text, in LMDB folders: MindOCR's LMDBDataset.
+"""Images with one line of text each, and the text, in LMDB folders: MindOCR's LMDBDataset.
 
     dataset_root/data_dir/.../data.mdb      any number of such folders, read in the order of their names
     num-samples                             how many samples it has, in decimal digits
     image-000000001, label-000000001        the first one: a file of an image, and its text in UTF-8
 
-The package lmdb reads them.  It is asked for where a config names such data, and nowhere else.
+The package lmdb reads them.  It is needed only for configs that name such data.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One network per parallel mode, all of them the same dense net: images -> hidden -> hidden -> classes.
 
-They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their
-weights come from one generator in one order, so nets of one seed are equal however they are cut, and
-can be compared with `WholeNet`, the undivided one.
+They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their weights come
+from one generator in one order.  So nets of one seed are equal however they are cut, and can be compared with
+`WholeNet`, the undivided one.
 """
 
 from __future__ import annotations
