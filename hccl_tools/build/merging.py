@@ -1,8 +1,8 @@
 """Merges the rank tables of single servers into the table of their cluster.
 
 Merging in steps gives the same result as merging at once.  Servers are sorted by server_id, by code points, as
-MindSpore requires.  Version 2.0 has no servers: its ranks keep the order of the inputs.  If two tables disagree, the
-message names both.
+MindSpore requires.  Ranks of version 2.0, without servers, keep the order of the inputs.  If two tables disagree, both
+are named.
 """
 
 from __future__ import annotations
