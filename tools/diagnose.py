@@ -28,7 +28,7 @@ if __name__ == "__main__":
         code = main()
     except KeyboardInterrupt:
         code = 130
-    except Exception as error:  # whoever reads a failure's report needs no second failure in it
+    except Exception as error:  # a failure's report must not contain a second failure
         reason = f"{type(error).__name__}: {one_line(error)}"
         text = tr("cannot explain this run: {reason}", reason=reason)
         print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)

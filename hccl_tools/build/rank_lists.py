@@ -18,7 +18,7 @@ _SPARE = 64  # local_id of a spare, which has the addresses of the device that i
 
 
 def joined(tables: Sequence[JsonObject]) -> JsonObject:
-    """The table of all ranks of these good tables, whose other keys are the same; the ranks are numbered anew."""
+    """The table of all ranks of these good tables, whose other keys are the same; the ranks are numbered again."""
     ranks: list[JsonObject] = []
     for table in tables:
         first = len(ranks)

@@ -99,7 +99,7 @@ def _listed(devices: Sequence[int]) -> str:
 
 
 def _seen(wanted: Wanted) -> list[int]:
-    """The devices of --devices, which a variable must not hide, else all that this environment shows."""
+    """The devices of --devices, which a variable must not hide, otherwise all that this environment shows."""
     try:
         shown = visible.npus()
     except Refusal as error:

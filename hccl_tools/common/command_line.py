@@ -44,7 +44,7 @@ _ALIKE = 0.75  # of two options, as difflib measures it
 
 
 class _Version(argparse.Action):
-    """--version, for which git is asked only if somebody wants to know."""
+    """--version, for which git is asked only if it is needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from hccl_tools.common import version

@@ -27,7 +27,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Work:
-    """Something that takes long: what it is, and how much is done of how much; the whole is 0 if nobody knows."""
+    """Something that takes long: what it is, and how much is done of how much; the whole is 0 if it is unknown."""
 
     def __init__(self, what: str, whole: int = 0, in_bytes: bool = False) -> None:
         self.what, self.whole, self.done, self.in_bytes = what, whole, 0, in_bytes
@@ -47,7 +47,7 @@ class Work:
 
 
 class Terminal:
-    """Where the line is: a terminal that takes nothing now gets nothing, and holds nobody up."""
+    """Where the line is: a terminal that takes nothing now gets nothing, and does not delay the command."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -138,7 +138,7 @@ class Screen:
             wait = EVERY
 
 
-_screens: list[Screen] = []  # of this process; empty where nobody looks
+_screens: list[Screen] = []  # of this process; empty if the progress is not shown
 _totals: list[Any] = []  # in a worker process: what it shares with the one that draws
 
 
@@ -200,7 +200,7 @@ def clear() -> None:
 
 
 def is_shown() -> bool:
-    """Whether somebody looks: else worker processes need not tell what they have done."""
+    """Whether the line is shown: if not, worker processes need not report their progress."""
     return bool(_screens)
 
 
@@ -211,7 +211,7 @@ def tell(total: Any) -> None:
 
 
 def counted(file: IO[bytes]) -> Any:
-    """The file; where somebody looks, what is read of it is counted, in bytes."""
+    """The file; if the progress is shown, what is read of it is counted, in bytes."""
     return _Counted(file) if _screens or _totals else file
 
 

@@ -82,7 +82,7 @@ def is_front() -> bool:
 
 
 def front() -> tuple[str, ...]:
-    """The words that start mslaunch here: its name if the shell finds it, else those for its Python."""
+    """The words that start mslaunch here: its name if the shell finds it, otherwise those for its Python."""
     if _Typed.front is None:
         _Typed.front = _of_program(os.path.join(os.path.dirname(sys.executable), FRONT))
     return _Typed.front

@@ -11,7 +11,7 @@ _SECONDS = 5  # git describes at once, or the file system hangs
 
 
 def number() -> str:
-    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that nobody knows it."""
+    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that it is unknown."""
     try:
         with open(_file(), encoding="utf-8") as file:
             for line in file:

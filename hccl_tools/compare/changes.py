@@ -127,7 +127,7 @@ def _server_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
 
 
 def _values(key: str, one: JsonObject, other: JsonObject) -> tuple[Any, Any]:
-    """The two values of a key.  A server without an address beside its name has its name for one."""
+    """The two values of a key.  A server without an address in addition to its name has its name for one."""
     values = one.get(key), other.get(key)
     if key not in ("host_ip", "server_ip") or (values[0] is None) == (values[1] is None):
         return values

@@ -106,7 +106,7 @@ def of(a: Side, b: Side) -> tuple[Places, Places, dict[str, str], str]:
 
 
 def _known_by(a: Side, b: Side) -> dict[str, str]:
-    """Servers that have another name in a list of hosts, and are known by it: by an address beside the name."""
+    """Servers that have another name in a list of hosts, and are known by it: by an address in addition to the name."""
     there = {name: _name(server) for server in b.job.servers for name in names_of(server, _name(server))}
     found = {_name(server): names_of(server, _name(server)) for server in a.job.servers}
     known = {name: next((there[each] for each in names if each in there), name) for name, names in found.items()}

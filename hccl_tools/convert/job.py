@@ -132,5 +132,5 @@ def some_places(job: Job, positions: Sequence[int]) -> str:
 
 
 def host_of(server: JsonObject) -> str:
-    """At what other hosts reach it: its IPv4 or IPv6 address beside its name, else the name."""
+    """At what other hosts reach it: its IPv4 or IPv6 address in addition to its name, otherwise the name."""
     return names_of(server, text(server, "server_id"))[0]

@@ -25,7 +25,7 @@ def place(here: str) -> str:
         site.addsitedir(site.getusersitepackages())
     spec = find_spec(PACKAGE)
     package = os.path.dirname(os.path.realpath(spec.origin)) if spec and spec.origin else here
-    for folder in (package, os.path.dirname(package)):  # installed, all is in the package; in a checkout, beside it
+    for folder in (package, os.path.dirname(package)):  # installed, all is in the package; in a checkout, next to it
         if os.path.isfile(os.path.join(folder, AGENT)):
             return folder
     return ""

@@ -22,7 +22,7 @@ CONNECT_SECONDS = 8
 def agent(command: str | None = None, version: str | None = None) -> list[str]:
     """The words before the name of a host.  Raises Refusal.
 
-    command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; else those of any.
+    command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; otherwise those of any.
     """
     places = (0, 1) if version is None else (0,) if version.startswith("4.") else (1,)
     return [*_split(command or "", [_AGENT[place] for place in places], "ssh"), *_settings(places)]

@@ -19,7 +19,7 @@ HCCN_TOOL, NPU_SMI = "hccn_tool", "npu-smi"
 
 
 def setting(key: str, default: str) -> str:
-    """What /etc/ascend_install.info says of the installation, else `default`."""
+    """What /etc/ascend_install.info says of the installation, otherwise `default`."""
     return system_files.value(INSTALL_INFO, key) or default
 
 
@@ -37,7 +37,7 @@ def folders(name: str) -> list[str]:
 
 
 def find(name: str) -> str | None:
-    """The program's name where it is on PATH, else its path in its own folder; None: it cannot be run here."""
+    """The program's name where it is on PATH, otherwise its path in its own folder; None: it cannot be run here."""
     if programs.on_path(name):
         return name
     paths = (os.path.join(folder, name) for folder in folders(name))

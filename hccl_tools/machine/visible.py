@@ -33,7 +33,7 @@ class Visible(Record):
 
     ids: tuple[int, ...] | None = None  # their physical ids, in the order of the index; None: any, by the same number
     limit: str = ""  # the variable that limits them, with its value; empty: none does
-    certain: bool = True  # False: the ids are only places, because nobody tells the physical ones
+    certain: bool = True  # False: the ids are only places, because the physical ones are not known
     of_slurm: bool = False  # the ids are the host's, and programs in the job count its own devices from 0
 
     def index(self, device: int) -> int | None:
@@ -94,7 +94,7 @@ def npus() -> Visible:
 
 
 def _places(text: str, here: list[int]) -> list[int]:
-    """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: nobody knows).  Raises Refusal.
+    """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: unknown).  Raises Refusal.
 
     CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log says so.
     """
@@ -176,7 +176,7 @@ def hides_all_gpus() -> bool:
 
 
 def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
-    """The number of the GPU that the word of the variable names; None: nobody knows.  Raises Refusal."""
+    """The number of the GPU that the word of the variable names; None: unknown.  Raises Refusal."""
     number = whole_number(word, 0, _MOST)
     if number is not None:
         return number

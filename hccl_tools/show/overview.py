@@ -45,7 +45,7 @@ class Overview(Record):
     warnings: what is wrong with it, as lines.
     servers:  all, in the order of ranks.  runs: lists of consecutive servers that are alike.
     group_of: the group of a device, from its number.
-    ranks:    of a version 2.0 table its ranks for --json, whose `servers` are networks; else None.
+    ranks:    of a version 2.0 table its ranks for --json, whose `servers` are networks; otherwise None.
     """
 
     version: str

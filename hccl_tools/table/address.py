@@ -13,7 +13,7 @@ _OWN = bytes(15) + b"\1"  # ::1
 
 
 def family(address: str) -> int | None:
-    """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, else None."""
+    """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, otherwise None."""
     return {4: _socket.AF_INET, 16: _socket.AF_INET6}.get(len(packed(address)))
 
 
@@ -52,7 +52,7 @@ def is_one_of(address: str | None, listed: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether `text` is an example that nobody replaced: 10.*.*.*, xx.xx.xx.xx, a.b.c.d, "Master节点IP地址".
+    """Whether `text` is an example that was not replaced: 10.*.*.*, xx.xx.xx.xx, a.b.c.d, "Master节点IP地址".
 
     A placeholder has four parts, one of them a run of stars or of one letter; node1.a.example.com is a name.
     """

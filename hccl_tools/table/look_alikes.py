@@ -38,7 +38,7 @@ _BY_KEY = {
     "outcome": (marked("the launch.json of a run"), marked('name the file that its "rank_table" has')),
 }
 
-# The same for keys that a table may have beside its own: only a file without rank ids is such a one.
+# The same for keys that a table may have in addition to its own: only a file without rank ids is such a one.
 _WITHOUT_RANKS = {
     "tor_ip": (
         marked("Volcano's ranktable_tor.json: the switch of each device"),

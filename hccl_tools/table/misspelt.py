@@ -10,7 +10,7 @@ _LETTERS = str.maketrans("OoIl|", "00111")  # what is typed for a digit
 _COMMAS = str.maketrans(",;。、·", ".....")  # and for a dot
 _SIGNS = frozenset(".,;:/%@ ")  # an address, or what is nearly one, has one of them
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]*){1,7}")  # too few or too many, or one too large
-_MOST_PART = 5  # characters of a part with something else than digits in it, beside three numbers
+_MOST_PART = 5  # characters of a part with something else than digits in it, next to three numbers
 
 
 def is_nearly_an_address(text: str) -> bool:

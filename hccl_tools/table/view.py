@@ -156,7 +156,7 @@ def listed(parent: object, key: str, base: str = "") -> list[tuple[str, Entry]]:
 
 
 def text(entry: Entry, key: str) -> str | None:
-    """entry[key] if it is a text, else None."""
+    """entry[key] if it is a text, otherwise None."""
     value = entry.get(key)
     return value if isinstance(value, str) else None
 
@@ -180,5 +180,5 @@ def texts(entries: Iterable[Entry], key: str) -> list[str | None]:
 
 
 def number(value: object) -> int | None:
-    """The whole number that a text is, else None."""
+    """The whole number that a text is, otherwise None."""
     return whole_number(value) if isinstance(value, str) else None

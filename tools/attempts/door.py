@@ -81,7 +81,7 @@ class Door:
             self.forget(guest)
 
     def close(self) -> None:
-        """From now on nobody can connect."""
+        """From now on no connection is accepted."""
         if self.plug:
             self.selector.unregister(self.plug)
             self.plug.close()

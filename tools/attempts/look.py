@@ -89,7 +89,7 @@ class Looks:
         """Of what the rank died, and how often it has died so.
 
         If its own log has no step, it died at that of the others; where no log of this attempt has one, before its
-        first step.  Where no log of the job has one, nobody knows whether it was the same step.
+        first step.  Where no log of the job has one, it is unknown whether it was the same step.
         """
         rank = asked.failed or 0
         error = error_of(log_of(asked.logs, rank), asked.status)
@@ -136,7 +136,7 @@ def place_words(place: Place | None, has_epochs: bool) -> str:
 
 
 def error_of(path: str, status: int) -> str:
-    """The exception that ended the rank, else the last line of its log that sounds like an error; "": neither."""
+    """The exception that ended the rank, otherwise the last line of its log that sounds like an error; "": neither."""
     try:
         log = log_tail.read(path)
     except (OSError, ValueError):

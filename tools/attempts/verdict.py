@@ -104,7 +104,7 @@ class Attempts:
         return self.count.number
 
     def left(self, host: int, text: str) -> None:
-        """The launcher of `host` is gone, or nobody reaches it any more."""
+        """The launcher of `host` is gone, or it cannot be reached any more."""
         self.end(LOST, host, text)
 
     def waits(self) -> bool:

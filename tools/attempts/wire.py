@@ -42,7 +42,7 @@ TO_HOSTS: dict[str, tuple[type, ...]] = {
     "say": (str,),  # TEXT for the user
     "begin": (int,),  # NUMBER: all hosts are ready for it
     "again": (int, int, str, str),  # NUMBER STATUS HOST TEXT: this attempt has failed
-    "restart": (int, int),  # NUMBER VAIN: another one follows; so many restarts in a row were in vain
+    "restart": (int, int),  # NUMBER VAIN: another one follows; so many restarts in a row made no progress
     "over": (int, int, str),  # NUMBER VAIN TEXT: there is no other one, and why
     "end": (int, int, str, str),  # as "again": the job ends
 }

@@ -144,6 +144,6 @@ def _words(line: Line, typed: str, settings: Settings) -> list[str]:
 
 
 def _target(words: list[str]) -> str:
-    """The device target in small letters: an argument of some scripts and an option of others; empty: nobody says."""
+    """The device target in small letters: an argument of some scripts and an option of others; empty: unknown."""
     key = "device_target="
     return next((word[len(key) :] for word in reversed(words) if word.startswith(key)), "").lower()

@@ -55,7 +55,7 @@ class Line:
         self.one_host: list[str] = []  # options of mpirun that are for one host only
 
     def value(self, option: str, default: str = "") -> str:
-        """What the user gave, else the default."""
+        """What the user gave, otherwise the default."""
         return next((value for name, value in reversed(self.options) if name == option), default)
 
     def given(self, option: str) -> bool:
@@ -92,7 +92,7 @@ class Line:
         self.notes.append(text)
 
     def note_needless(self, option: str, reason: str) -> None:
-        """The same about an option of another launcher that nobody needs here."""
+        """The same about an option of another launcher that is not needed here."""
         self.note(tr("note: {option} is not needed: {reason}", option=option, reason=reason))
 
     def mistake(self, text: str) -> Refusal:

@@ -35,7 +35,7 @@ def instead(line: Line, option: str) -> str:
 
 
 def order(line: Line) -> str:
-    """What is wrong where the folder of the data comes after the number of ranks or the target; else empty."""
+    """What is wrong where the folder of the data comes after the number of ranks or the target; otherwise empty."""
     if line.names[:1] != ("DATA_PATH",) or len(line.arguments) < 2:
         return ""
     data, after = line.arguments[:2]
@@ -46,7 +46,7 @@ def order(line: Line) -> str:
 
 
 def number(line: Line) -> str:
-    """What is wrong where a number of ranks is in the place of the config; else empty."""
+    """What is wrong where a number of ranks is in the place of the config; otherwise empty."""
     if line.names != ("CONFIG",) or not is_number(line.arguments[0]):
         return ""
     return _ranks(line, line.arguments[0])

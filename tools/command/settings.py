@@ -28,7 +28,7 @@ class Settings(Record):
     hang_timeout: int  # the same
     max_restarts: int  # restarts in a row that bring the job no further
     restart_limit: int  # restarts in all
-    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: nobody looks
+    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: this is not checked
     keep_going: bool
     quiet: bool
     watch_plogs: bool

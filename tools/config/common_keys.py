@@ -68,7 +68,7 @@ def _read(path: object) -> str:
 
 
 def _folder(path: str) -> str:
-    """A relative path counts from the current folder, else from the project."""
+    """A relative path counts from the current folder, otherwise from the project."""
     return os.getcwd() if os.path.exists(path) else project.ROOT
 
 

@@ -57,6 +57,6 @@ def offsets(job: Job) -> Offsets:
 
 
 def said(event: Event) -> float | None:
-    """The time that an event's own text gives, else that of its line."""
+    """The time that an event's own text gives, otherwise that of its line."""
     time = plog.seconds(event.values.get("when", ""))
     return event.time if time is None else time

@@ -49,7 +49,7 @@ class Death(Record):
 
 
 def first(job: Job) -> Death | None:
-    """The first rank that ended; None: nobody says it.
+    """The first rank that ended; None: this is not reported.
 
     torchrun's table names it, on each host another one: the earliest of these counts.  Whom others stopped is none.
     """
@@ -105,7 +105,7 @@ def _raised_in(one: Findings, row: int) -> str:
 
 
 def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bool) -> list[Death]:
-    """The first one of the witness that was not stopped, else the first one."""
+    """The first one of the witness that was not stopped, otherwise the first one."""
     # the rank of a place on its host, as torchrun lists them
     ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
     started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
@@ -132,7 +132,7 @@ def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bo
 
 
 def _with_alike(found: list[Death]) -> list[Death]:
-    """The first that was not stopped, else the first one; with those that crashed as it did."""
+    """The first that was not stopped, otherwise the first one; with those that crashed as it did."""
     first = next((one for one in found if not one.is_stopped), found[0] if found else None)
     if first is None:
         return []

@@ -66,7 +66,7 @@ def of_logs(logs: Explained, failed: str = "") -> list[Alike]:
 
 
 def of_folder(member: Member) -> list[Alike]:
-    """Those of the logs beside that of the member, which failed first."""
+    """Those of the logs next to that of the member, which failed first."""
     folder, own = os.path.split(member.path)
     try:
         names = sorted(name for name in os.listdir(folder or ".") if _NAME.fullmatch(name) and name != own)
@@ -81,7 +81,7 @@ def of_folder(member: Member) -> list[Alike]:
 
 
 def _of_file(path: str) -> Iterator[Seen]:
-    """Rows are those of the file where it is small; else those of its end are 0."""
+    """Rows are those of the file where it is small; otherwise those of its end are 0."""
     try:
         documents.refuse_special(path)
         with open(path, "rb") as file:

@@ -54,7 +54,7 @@ class Failure(Record):
 
 
 def waited(process: Process) -> bool:
-    """Whether the process waited in vain for others, or lost them."""
+    """Whether the process waited for others that did not come, or lost them."""
     if any(_is_wait(event) for event in process.events):
         return True
     texts = (one.exception.text for one in process.findings if one.exception is not None)

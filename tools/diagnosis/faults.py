@@ -33,11 +33,11 @@ class Fault(Record):
     path: str
     seen: Seen
     count: int
-    general: bool  # it is of a whole class of failures, or its line only says what failed, beside a wait
+    general: bool  # it is of a whole class of failures, or its line only says what failed, in addition to a wait
     waited: bool  # its line only says that a wait ended, or what is torn down after a failure
     warning: bool  # its line is a warning
     raised: bool  # its line is of the exception that ended the program
-    time: float | None  # of its line, else of the last line before it that has one
+    time: float | None  # of its line, otherwise of the last line before it that has one
 
     @property
     def rank(self) -> int | None:

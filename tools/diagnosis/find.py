@@ -134,7 +134,7 @@ def _match_data(match: Match) -> dict[str, Any]:
 
 
 def save(launch: dict[str, Any], folder: str) -> None:
-    """Writes launch.json anew, whole or not at all."""
+    """Rewrites launch.json, completely or not at all."""
     try:
         record.write(folder, launch)
     except (OSError, ValueError) as error:

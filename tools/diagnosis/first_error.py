@@ -52,7 +52,7 @@ def clear(
 
 
 def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """The root among the others: an exception beside a wait, or a wrapper where nothing shows a wait.
+    """The root among the others: an exception in addition to a wait, or a wrapper where nothing shows a wait.
 
     Most ranks raise something after a wait: only what a few have tells them from the others.
     """
@@ -65,7 +65,7 @@ def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Of
 
 
 def _is_told(job: Job) -> bool:
-    """Whether it says anything to name a root: not of one log alone, of a job of nobody knows how many ranks."""
+    """Whether it says anything to name a root: not of one log alone, of a job with an unknown number of ranks."""
     return len(job.processes) > 1 or job.ranks > 0
 
 

@@ -76,7 +76,7 @@ def _without_pages(reading: Reading) -> Reading:
 def of_run(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_end: bool) -> Explained | None:
     """The plogs of a run and what its ranks printed; None, where there are no plogs.
 
-    at_end: the launch has just ended, and somebody waits for the report: no more than MOST_AT_END bytes.
+    at_end: the launch has just ended, and the report is waited for: no more than MOST_AT_END bytes.
     """
     own = plog_folders(launch, folder)
     if not own:
@@ -96,7 +96,7 @@ def of_run(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_
 
 
 def plog_folders(launch: dict[str, Any], folder: str) -> list[str]:
-    """rank_N of each rank below the run's folder of plogs and the user's own; else the files of its processes."""
+    """rank_N of each rank below the run's folder of plogs and the user's own; otherwise the files of its processes."""
     named = launch.get("plogs")
     if not isinstance(named, dict):
         return []

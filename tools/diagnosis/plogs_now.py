@@ -176,7 +176,7 @@ def _too_late(*_: object) -> None:
 
 
 def tell(descriptor: int, words: list[str]) -> None:
-    """The lines, to this descriptor; whoever reads the report needs no failure of ours in it."""
+    """The lines, to this descriptor; a report must not contain a failure of ours."""
     stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
     with contextlib.redirect_stdout(stream):
         try:

@@ -146,7 +146,7 @@ def _refusal(lines: list[str], trainer: str | None) -> list[str]:
 
 
 def of_request(outcome: dict[str, Any]) -> str | None:
-    """Why the job ended, and what is saved; None where nobody asked it to end, or its ranks do not save."""
+    """Why the job ended, and what is saved; None if its end was not requested, or its ranks do not save."""
     asked, what = outcome.get("asked"), outcome.get("stopped_by")
     if not isinstance(asked, dict) or not isinstance(what, str):
         return None

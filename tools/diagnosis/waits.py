@@ -26,7 +26,7 @@ class Target(Row):
 
 
 class Wait(Record):
-    """A process waited in vain."""
+    """A process waited for another that did not come."""
 
     source: Process
     target: Target
@@ -152,7 +152,7 @@ def _by_rank(job: Job, process: Process, rank: str, group: str | None) -> Target
 
 
 class End(Record):
-    """Where chains of waits lead: to one that waits for nobody, or into a circle."""
+    """Where chains of waits lead: to one that does not wait, or into a circle."""
 
     members: list[object]  # Process, or Target without one; several: they wait for one another
     waiters: list[Process]  # all that lead there, the first to give up first

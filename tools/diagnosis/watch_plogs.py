@@ -158,7 +158,7 @@ def waits(launcher: int, follower: follow.Follower) -> Iterator[bool]:
 
 
 def speaker(name: str, before: str) -> Callable[[str], None]:
-    """Says a line on stderr, in one write; ends this process where nobody reads it."""
+    """Says a line on stderr, in one write; ends this process if it is not read."""
 
     encoding = sys.stderr.encoding if sys.stderr else "utf-8"
 

@@ -181,7 +181,7 @@ def _words(text: bytes) -> str:
 
 
 def write(descriptor: int, text: bytes) -> None:
-    """Writes all of it; not what a full disk, or a pipe that nobody reads, does not take."""
+    """Writes all of it; not what a full disk, or a pipe that is not read, does not take."""
     try:
         while text:
             text = text[os.write(descriptor, text) :]

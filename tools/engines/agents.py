@@ -112,7 +112,7 @@ def umask() -> str:
 
 
 def secret() -> str:
-    """A word that nobody else knows."""
+    """A word that no other process knows."""
     return f"launch-{_random()}"
 
 

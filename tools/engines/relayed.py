@@ -25,7 +25,7 @@ _SIGNALS.update(USR1=signals.SIGUSR1, USR2=signals.SIGUSR2)
 
 
 class Relayed(Agents):
-    """orders_by_stdin: a line on the engine's stdin reaches all agents; else a signal to the engine does."""
+    """orders_by_stdin: a line on the engine's stdin reaches all agents; otherwise a signal to the engine does."""
 
     way = 3.0
     orders_by_stdin = False
@@ -74,7 +74,7 @@ class Relayed(Agents):
         return self.lines.take(block)
 
     def forget(self) -> None:
-        """The attempt has ended.  A process that it has left behind may still write; nobody hears it."""
+        """The attempt has ended.  A process that it has left behind may still write; its lines are ignored."""
         if self._told >= 0:
             self.run.world.unwatch(self._told)
             self.lines.take(b"")

@@ -84,7 +84,7 @@ class Feature:
         """It is, and nothing has been reported."""
 
     def fell_silent(self) -> None:
-        """All processes beside the launcher have said what they had to say; nothing has been reported."""
+        """All processes next to the launcher have said what they had to say; nothing has been reported."""
 
     def outcome(self, outcome: dict[str, Any]) -> None:
         """Adds to what launch.json gets about the attempt that has ended."""

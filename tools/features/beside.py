@@ -59,7 +59,7 @@ class Beside:
         os.set_blocking(self._orders, False)
 
     def order(self, text: str) -> None:
-        """One order, a line.  SIGCONT wakes the process if somebody has stopped it, so that the pipe never fills up."""
+        """One order, a line.  SIGCONT wakes the process if it was stopped, so that the pipe never fills up."""
         self._world.kill(self.pid, signals.SIGCONT)
         try:
             os.write(self._orders, os.fsencode(text + "\n"))
@@ -76,7 +76,7 @@ class Beside:
                 if poll.poll(200):
                     data = data[os.write(self._orders, data) :]
                 else:
-                    self.wake()  # somebody may have stopped it
+                    self.wake()  # it may have been stopped
         except OSError:
             pass  # it has ended, and `lines` has none
         self.end_orders()
@@ -123,7 +123,7 @@ class Beside:
         poll.register(self.told, select.POLLIN)
         while (left := end - self._world.now()) > 0:
             if not poll.poll(min(left, 0.2) * 1000):
-                self.wake()  # somebody may have stopped it
+                self.wake()  # it may have been stopped
                 continue
             block = os.read(self.told, 1 << 16)
             if not block:

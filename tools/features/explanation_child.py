@@ -92,7 +92,7 @@ def _obey(orders: int, told: Any, run_dir: str, known: Any, fault: str) -> None:
 
 @contextlib.contextmanager
 def telling() -> Any:
-    """Whoever reads a failure's report needs no second failure in it."""
+    """A failure's report must not contain a second failure."""
     try:
         yield
     except Exception as error:
@@ -106,7 +106,7 @@ def cannot(error: Exception) -> str:
 
 
 def get_ready(plogs: bool = True) -> tuple[Any, str]:
-    """(the known failures, "") when all modules are read; else (None, why nothing can be explained)."""
+    """(the known failures, "") when all modules are read; otherwise (None, why nothing can be explained)."""
     try:
         from tools.diagnosis import job_logs, main  # noqa: F401 - the environment may be gone when main is needed
         from tools.logs import known_failures
@@ -120,7 +120,7 @@ def get_ready(plogs: bool = True) -> tuple[Any, str]:
 
 
 def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any = None) -> None:
-    """Says why the run failed, by `tell`, else on stdout; saves that, where the outcome is in launch.json."""
+    """Says why the run failed, by `tell`, otherwise on stdout; saves that, where the outcome is in launch.json."""
     from tools.diagnosis import find, main
     from tools.launch import record
 

@@ -31,7 +31,7 @@ class FirstFailure(Feature):
             self.run.say(line)
 
     def sentence(self, member: Member) -> str:
-        """The message about a host that the engine has lost, if it has ended because of that; else ""."""
+        """The message about a host that the engine has lost, if it has ended because of that; otherwise ""."""
         supervisor = self.run.supervisor
         if not supervisor.is_engine(member):
             return ""

@@ -231,7 +231,7 @@ class HostsAttempts(Feature):
         self._told = True
 
     def check(self) -> None:
-        """Ends the job on this host if the process beside us was killed; wakes it if somebody has stopped it."""
+        """Ends the job on this host if the process next to us was killed; wakes it if it was stopped."""
         if self._beside is None or self._verdict == END:
             return
         if self._beside.lives():

@@ -34,7 +34,7 @@ _FREE = "free"
 
 
 class Restarts(Feature):
-    """came: how far the attempt came that has ended, see look.Came; {}: nobody knows."""
+    """came: how far the attempt came that has ended, see look.Came; {}: unknown."""
 
     name = "restarts"
     _beside: Beside | None = None
@@ -93,7 +93,7 @@ class Restarts(Feature):
     # ---- an attempt has ended ----------------------------------------------------------------------------------------
 
     def attempt_ended(self) -> None:
-        """Asks how far it came; whoever ends the job by a signal or a limit need not wait for it."""
+        """Asks how far it came; after a signal or a limit the end of the job does not wait for it."""
         self.came, self._counted, self._answered = {}, False, False
         self._status = self.run.exit_status()
         supervisor = self.run.supervisor
@@ -237,7 +237,7 @@ class Restarts(Feature):
     # ---- what stays --------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """Adds how far the attempt came, and whether its restart was in vain."""
+        """Adds how far the attempt came, and whether its restart made no progress."""
         supervisor = self.run.supervisor
         ended = supervisor.stopping.signal or supervisor.limits.reached or not outcome["exit"]
         vain = 0 if ended else self.run.hooks.in_vain()

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tools.progress.lines import Pattern
     from tools.supervise.held import Held, Wanted
 
-MOMENT = 1.0  # seconds in which what an attempt has left usually ends; nobody hears of it
+MOMENT = 1.0  # seconds in which what an attempt has left usually ends; it is not reported
 SOON, OFTEN, SELDOM = 0.1, 1.0, 5.0  # seconds between two looks: in the first moment, later, and after a minute
 SHOWN = 4  # things that a message names
 
 
 def main(orders: int, tells: int, facts: dict[str, Any]) -> None:
-    """facts: the folders where ranks may save, and what the next attempt needs free, if somebody is to look."""
+    """facts: the folders where ranks may save, and what the next attempt needs free, if that is checked."""
     os.nice(5)  # the ranks come first
     wanted = held.Wanted(**facts["wanted"]) if facts["wanted"] else None
     try:
@@ -48,7 +48,7 @@ class Server:
     """Answers the launcher's orders, until there are no more."""
 
     def __init__(self, orders: int, tells: int, saves: Saves, wanted: Wanted | None) -> None:
-        """wanted: None: nobody looks whether the host is free."""
+        """wanted: None: it is not checked whether the host is free."""
         self._orders, self._tells, self._rest = orders, tells, b""
         patterns, fault = table()
         self._looks = Looks(patterns, saves)

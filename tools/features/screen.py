@@ -140,7 +140,7 @@ class Screen(Feature):
             return
         world, pid, self._pid = self.run.world, self._pid, 0
         world.disown(self._control)
-        world.kill(pid, signals.SIGCONT)  # wakes a reader that somebody stopped
+        world.kill(pid, signals.SIGCONT)  # wakes a reader that was stopped
         if not world.await_shown(pid):
             world.kill(pid, signals.SIGTERM)
         self.run.voice.before = ""

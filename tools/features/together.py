@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Key = tuple[Any, ...]  # what a finding is about
 
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
-SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, nobody watches who saves weights
+SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, the saves of weights are not observed
 WITHIN = 5.0  # for the one at the end
 _TITLE = "mindspore-launch-watch"
 _PART = 64 << 10  # bytes at both ends of a log, in which a job that trains has printed something of this
@@ -98,7 +98,7 @@ class Together(Feature):
             self.run.say(line)
 
     def _keep(self, rows: list[Row]) -> None:
-        """Takes these in place of earlier ones about the same."""
+        """Takes these instead of earlier ones about the same."""
         new = set(map(_key, rows))
         self._rows = [row for row in self._rows if _key(row) not in new] + rows
 
@@ -134,7 +134,7 @@ class Together(Feature):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """The last look; whoever ends the launcher by a signal may not wait for it."""
+        """The last look; after a signal to the launcher it may not be waited for."""
         is_on = False
         if len(self._hosts) > 1:
             self._compare_hosts()
@@ -162,7 +162,7 @@ class Together(Feature):
     def _start(self, watches: float | None = None) -> Beside | None:
         """The child that looks; None where no more processes may be started: then nothing is found.
 
-        watches: None at the end of an attempt; else for how many seconds it may watch who saves weights.
+        watches: None at the end of an attempt; otherwise for how many seconds it may watch who saves weights.
         """
         run = self.run
         job = look.Job(
@@ -188,7 +188,7 @@ class Together(Feature):
             return None
 
     def _take(self, line: str) -> bool:
-        """Keeps the row, or the number of saves, that the line is; else returns whether a log has a loss."""
+        """Keeps the row, or the number of saves, that the line is; otherwise returns whether a log has a loss."""
         said = json.loads(line)
         if isinstance(said, bool):
             return said

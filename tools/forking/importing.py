@@ -162,7 +162,7 @@ class Importing:
             return  # all of them have ended
 
     def forget(self) -> None:
-        """Nobody needs the process any more; a rank that still waits ends itself."""
+        """The process is not needed any more; a rank that still waits ends itself."""
         self._world.children.early = None
         if self._gate >= 0:
             self._world.disown(self._gate)
@@ -187,7 +187,7 @@ def _environment(base: Environment, forks: Sequence[Fork], theirs: tuple[int, ..
 
 
 def _nameless(path: str, text: bytes) -> int:
-    """A file with this text that nobody else finds, at its beginning.  Raises OSError."""
+    """A file with this text that no other process can find, at its beginning.  Raises OSError."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.unlink(path)

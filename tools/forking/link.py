@@ -60,7 +60,7 @@ def connect(name: bytes) -> int:
 def accept(listener: socket.socket) -> tuple[int, int]:
     """(the next connection, the process at its other end); of another user: (-1, that process).
 
-    A process that this one cannot see is 0.  Raises OSError, and BlockingIOError where nobody waits.
+    A process that this one cannot see is 0.  Raises OSError, and BlockingIOError if no connection waits.
     """
     found, _ = listener.accept()
     with found:
@@ -82,7 +82,7 @@ def packed(message: Message) -> bytes:
 
 
 def tell(descriptor: int, message: Message) -> bool:
-    """Writes a short message; False if nobody takes it."""
+    """Writes a short message; False if it is not accepted."""
     text = packed(message)
     try:
         return os.write(descriptor, text) == len(text)
@@ -91,7 +91,7 @@ def tell(descriptor: int, message: Message) -> bool:
 
 
 def send(descriptor: int, text: bytes) -> int:
-    """How many bytes were written; 0: wait and try again; -1: nobody takes them."""
+    """How many bytes were written; 0: wait and try again; -1: they are not accepted."""
     try:
         return os.write(descriptor, text)
     except BlockingIOError:

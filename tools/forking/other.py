@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tools.rank.told import Told
 
 SOON, OFTEN = 0.01, 0.5  # seconds until the next try to reach the first agent, which starts in the same moment
-LOOK_OFTEN = 0.2  # seconds between two looks at a rank whose end nobody tells any more
+LOOK_OFTEN = 0.2  # seconds between two looks at a rank whose end is not reported any more
 KILLED, STOPPED = 137, 143
 
 

@@ -43,7 +43,7 @@ class Run(Record):
     folder: str
     script: str | None
     target: str | None  # device target
-    program: str | None  # the config, else the program's file
+    program: str | None  # the config, otherwise the program's file
     ranks: int | None
     hosts: int | None
     started: str | None  # UTC, as launch.json has it
@@ -121,13 +121,13 @@ def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
 
 
 def _elsewhere(document: dict[str, Any]) -> bool:
-    """Whether the launcher runs, or ran, on another host: nobody here sees it."""
+    """Whether the launcher runs, or ran, on another host, where it is not visible from here."""
     host = document.get("host")
     return isinstance(host, str) and host != os.uname().nodename
 
 
 def _program(document: dict[str, Any]) -> str | None:
-    """The config that the ranks' command names, else the first word in it that is not an option."""
+    """The config that the ranks' command names, otherwise the first word in it that is not an option."""
     words = any_json.texts(document, "trainer")
     for word, following in zip(words, words[1:]):
         if word == "--config":
@@ -143,7 +143,7 @@ def _seconds(started: object, ended: object, state: str) -> int | None:
 
 
 def _cause(outcome: dict[str, Any]) -> str | None:
-    """Why a run failed, in the words of its diagnosis; else which rank failed first, or what stopped it."""
+    """Why a run failed, in the words of its diagnosis; otherwise which rank failed first, or what stopped it."""
     diagnosis = any_json.part(outcome, "diagnosis")
     root, exception = any_json.part(diagnosis, "root"), any_json.part(diagnosis, "exception")
     if root.get("sentence"):

@@ -99,7 +99,7 @@ def of_options(request: Request) -> dict[str, str]:
 
 
 def meeting_point(request: Request, placement: Placement, found: dict[str, str]) -> dict[str, str]:
-    """MASTER_ADDR and MASTER_PORT: the scheduler's, else a port of rank 0's host where nobody listens yet.
+    """MASTER_ADDR and MASTER_PORT: the scheduler's, otherwise a port of rank 0's host on which nothing listens yet.
 
     Users of MindSpore give msrun's scheduler these names; trainers copy them into MS_SCHED_HOST and MS_SCHED_PORT.  A
     trainer that finds no MS_ROLE starts a scheduler, or a store, there by itself, in rank 0.  Raises Refusal.

@@ -228,7 +228,7 @@ def _report(run: Run) -> None:
 
 
 def _tell_silence(run: Run) -> None:
-    """Python also "succeeds" with a file of functions that nobody calls."""
+    """Python also "succeeds" with a file of functions that are not called."""
     ranks = run.supervisor.members.ranks()
     if run.command.program and ranks and all(map(_is_empty, ranks)):
         run.note(tr(report.SILENT))
@@ -268,7 +268,7 @@ def give_up(run: Run, error: Exception) -> int:
     run.say(colours.styled(tr("{reason}; stopping all that still runs", reason=reason), colours.FAILURE))
     run.world.disown(guardian.lifeline)
     while not run.world.await_end(guardian.pid, 1):
-        run.world.kill(guardian.pid, signals.SIGCONT)  # somebody may have stopped it
+        run.world.kill(guardian.pid, signals.SIGCONT)  # it may have been stopped
     return CANNOT_START
 
 

@@ -72,4 +72,4 @@ def clear(folder: str) -> None:
                 os.unlink(path)
                 os.rmdir(os.path.dirname(path))
         except OSError:
-            continue  # it has gone, or something else is beside it
+            continue  # it has gone, or something else is next to it

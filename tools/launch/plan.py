@@ -82,7 +82,7 @@ def make(request: Request) -> Plan:
     needless = scheduled and does_without(request, job)
     if job.needs_mindspore or (scheduled and not needless):  # the scheduler needs it, too
         checks.mindspore()
-    # A program may use CPU where nobody asked for GPUs.
+    # A program may use CPU if GPUs were not requested.
     by_mindspore = job.is_own or (job.needs_mindspore and not request.target_found)
     if checks.devices(request, placed, by_mindspore):
         placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
@@ -145,7 +145,7 @@ def make(request: Request) -> Plan:
 def does_without(request: Request, job: jobs.Job) -> bool:
     """Whether ranks of this machine can do without MindSpore's scheduler, because their Python has no MindSpore.
 
-    Their program is a file that does not import it.  Where another Python runs it, nobody knows.
+    Their program is a file that does not import it.  If another Python runs it, this is unknown.
     """
     own = job.source is not None and not job.needs_mindspore and job.words[:1] == [trainer_command.python()]
     return own and request.engine == "local" and request.placement is None and not checks.has_mindspore()

@@ -63,7 +63,7 @@ class Plan(Record):
     resumed: Resumption | None = None  # what it goes on from
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     agreement: Agreement | None = None  # with the launchers of other hosts; None: this one decides alone
-    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: a table that does not change
     rank_files: list[str] | None = None  # what each rank's folder gets; None: ranks run where the command was typed
     imports: Imports | None = None  # what all ranks import once; None: each imports for itself
     spares: list[str] = []  # the hosts that stand by

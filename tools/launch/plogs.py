@@ -31,7 +31,7 @@ class Plogs(Record):
     """Where the folders of the ranks are, and how long."""
 
     keep: str  # "failed", "all" or "none"
-    theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, beside the logs
+    theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, next to the logs
 
     def word(self) -> str:
         """As tools/rank/places.py reads it."""
@@ -51,7 +51,7 @@ def choose(request: Request) -> Plogs | None:
 
 
 def check(request: Request) -> None:
-    """Raises Refusal: somebody wants to watch plogs where nothing writes any."""
+    """Raises Refusal: plogs are to be watched, but nothing writes any."""
     if request.watch_plogs and request.device_target != "Ascend":
         target = request.device_target
         raise misused("--watch_plogs is for Ascend: on {target} nothing writes plogs", target=target)

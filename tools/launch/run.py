@@ -104,7 +104,7 @@ class Run:
             self.say(line)
 
     def keep_environment(self, name: str, found: Environment) -> None:
-        """Writes the environment of a member that is not a rank beside its log."""
+        """Writes the environment of a member that is not a rank next to its log."""
         with Log(os.path.join(self.logs, name.replace(".env", ".log"))) as log:
             places.keep(os.path.join(self.logs, name), environment.as_shell(sorted(found.items())), log)
 

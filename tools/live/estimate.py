@@ -24,7 +24,7 @@ class Estimate(Row):
 
 
 def estimate(view: View) -> Estimate:
-    """By epochs and steps; else by the time that the trainer says is left.
+    """By epochs and steps; otherwise by the time that the trainer says is left.
 
     A rank that has been quiet for longer than it had left says nothing of the end any more.
     """

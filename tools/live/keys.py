@@ -47,7 +47,7 @@ _LONGEST = max(map(len, _NAMES))
 class Keys:
     """A terminal that hands over each key at once, without showing it; use it as a context.
 
-    ``with Keys(fd) as keys: key = keys.wait(2.0)``.  Where `fd` is not a terminal, or somebody else has its
+    ``with Keys(fd) as keys: key = keys.wait(2.0)``.  Where `fd` is not a terminal, or another program has its
     foreground, no key ever comes.
     """
 

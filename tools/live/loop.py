@@ -193,7 +193,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def show(view: View, console: Console) -> None:
     """Prints the job and its ranks, as they are now."""
-    with console.capture() as capture:  # rich would end this process by itself where nobody reads
+    with console.capture() as capture:  # rich would end this process by itself if the output is not read
         for line in screen.summary(view, console, _SUMMARY if console.is_terminal else len(view.rows)):
             console.print(line, no_wrap=True, crop=False, soft_wrap=not console.is_terminal)
     print(capture.get(), end="", flush=True)

@@ -63,7 +63,7 @@ class Members:
         return {rank: size for rank, size in sizes if size}
 
     def _largest(self, pids: Iterable[int]) -> int:
-        """A process that has gone takes nothing; nor does one that has ended, and whose end nobody has taken."""
+        """A process that has gone takes nothing; nor does one that has ended, and whose end was not taken."""
         return max(map(self._resident, pids), default=0)
 
     def _resident(self, pid: int) -> int:

@@ -71,7 +71,7 @@ def of(
 
 
 def _begins(job: Job, ranks: Sequence[RankProgress], date: float) -> Phase | None:
-    """No log has a line.  Logs of other hosts may be there and not here, so nobody knows it of those."""
+    """No log has a line.  Logs of other hosts may be there and not here, so the phase there is unknown."""
     here = os.uname().nodename
     if any(place.host != here and not one.tail.there for place, one in zip(job.places, ranks)):
         return None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def of(view: View) -> dict[str, Any]:
-    """The document; None is what nobody knows.  Ranks are in the order of their numbers."""
+    """The document; None is what is unknown.  Ranks are in the order of their numbers."""
     job, (share, left, ends) = view.job, estimate(view)
     return {
         "folder": job.folder,

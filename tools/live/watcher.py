@@ -57,7 +57,7 @@ class Seen(Record):
     progress: RankProgress
     state: str  # of ORDER
     pace: Pace | None  # how slow it is
-    age: float | None  # seconds since its log grew, as far as somebody looked
+    age: float | None  # seconds since its log grew, when it was last checked
     memory: int | None  # bytes, on this host
     npu_memory: int | None  # bytes, as npu-smi says
     status: int | None = None  # its exit status, once the run has ended
@@ -79,7 +79,7 @@ class View(Record):
     lead_age: float | None  # seconds since it wrote
     plan: tuple[int, int] | None  # (steps of an epoch, epochs), where the lead's log says it before the first step
     phase: Phase | None  # None: no log says it
-    points: Sequence[Point]  # the loss of `curve_of` since the beginning; empty unless somebody wants to draw it
+    points: Sequence[Point]  # the loss of `curve_of` since the beginning; empty unless it is drawn
     curve_of: int | None
     quiet: float | None  # seconds since any rank wrote
     lives: int  # ranks with a process on this host

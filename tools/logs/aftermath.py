@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# This process waited in vain for others, or lost them.
+# This process waited for others that did not come, or lost them.
 WAITED_TEXTS = (
     "EI0002",
     "EI0006",

@@ -38,7 +38,7 @@ _WHO = r"\[(?:PG (?P<group>[^\]]{1,80}?) )?Rank (?P<own>\d{1,7})\]"
 # - absent: ranks that did not pass a barrier (missing).
 # - watchdog: a collective of this rank (own) ended by its time limit: its number (seq), kind (op) and size (size), and
 #   its group (group).
-# - queued: beside it, the number of the last collective that the rank has asked for (queued), and the last that is
+# - queued: next to it, the number of the last collective that the rank has asked for (queued), and the last that is
 #   done (done).
 # - stalled: ranks that others wait for in Horovod (missing).  It is a warning: they may still come.
 _OF_FRAMEWORKS = (
@@ -83,7 +83,7 @@ _ROW = (
 )
 
 
-# One such line for each rank: of thousands all are needed, else those without one seem never to have come.
+# One such line for each rank: of thousands all are needed, otherwise those without one seem never to have come.
 OF_EACH_RANK = frozenset(("registered", "own_rank", "started", "came", "ended_rank"))
 _MEMBERS = frozenset(("member", "member_failed", "together"))
 

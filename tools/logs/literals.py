@@ -48,7 +48,7 @@ def is_caseless(source: str) -> bool:
 def is_for_blocks(source: str, beside: tuple[str, ...] = ()) -> bool:
     """Whether a search in many lines at once finds each line that the expression takes alone.
 
-    That is not so for what looks at the ends of a text or at what is beside it, nor for what gives nothing back, nor
+    That is not so for what looks at the ends of a text or at what is next to it, nor for what gives nothing back, nor
     for what may take nothing.  beside: operators of Python's parser that are allowed, too.
     """
     parsed = _parsed(source)

@@ -105,7 +105,7 @@ def last_exception(lines: list[str]) -> PythonException | None:
 def _of_chain(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback; of those that led to each other the one that says why the program ended.
 
-    That is the last one.  But where one only says that a wait ended, or that somebody ended the program, what was
+    That is the last one.  But if one only reports that a wait or the program was ended, what was
     raised after it follows from it, and what was raised before it has led to it.
     """
     last = one = _last_traceback(lines)
@@ -177,7 +177,7 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
 
 
 def _margin(frame: str) -> str:
-    """What is before a traceback that somebody moved to the right, as torchrun does in its table."""
+    """What is before a traceback that was indented, as torchrun does in its table."""
     found = _FRAME.match(frame)
     return " " * max(0, len(frame) - len(frame.lstrip(" ")) - 2) if found else ""
 

@@ -99,7 +99,7 @@ def _read_all(
 
 
 def _begin_worker(total: Any) -> None:
-    """total: to which it adds the bytes that it reads; None: nobody looks."""
+    """total: to which it adds the bytes that it reads; None: the progress is not shown."""
     programs.end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for its parent, with which it ends
     how_far.tell(total)

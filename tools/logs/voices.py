@@ -45,7 +45,7 @@ class _Form(Record):
 
     source: str  # what comes after the time: an expression that takes `rank`, `name` or `host`
     marks: tuple[bytes, ...] = ()  # one of them is in each block that has the form; none: it is not clear
-    whole: bool = True  # each line of a voice has its name; else those without a name may be its own
+    whole: bool = True  # each line of a voice has its name; otherwise those without a name may be its own
     local: bool = False  # the number is that of a rank on its host, or of a pod: the lines may say the rank
 
     @cached_property

@@ -101,7 +101,7 @@ class MetricsFile:
         return not self._lines or self._last is None or now - self._last >= EVERY
 
     def write(self, families: list[Family], now: float) -> None:
-        """Writes them all.  Raises OSError, and Foreign: by now the file is somebody else's."""
+        """Writes them all.  Raises OSError, and Foreign: by now the file belongs to another program."""
         with suppress(FileNotFoundError):
             reason = monitored.fault_of_file(self.path)
             if reason:

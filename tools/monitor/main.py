@@ -146,7 +146,7 @@ class Voice:
         self._poll.register(descriptor, select.POLLOUT)
 
     def say(self, text: str) -> None:
-        """Says it, or later, when somebody reads."""
+        """Prints it now, or later, when it is read."""
         self._waiting.append(text)
         self.flush()
 

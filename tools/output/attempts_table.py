@@ -22,7 +22,7 @@ class Attempt(Row):
 
     steps: int | None  # that it made; None: no log has one
     reached: int  # the step that it came to, from the start of the run; 0: the same
-    vain: int  # how many restarts in a row were in vain, with this one; 0: it does not count
+    vain: int  # how many restarts in a row made no progress, with this one; 0: it does not count
     why: str  # it ended; "": with 0
     status: int
 

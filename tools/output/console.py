@@ -55,7 +55,7 @@ def shown(ranks: Sequence[int]) -> tuple[Sequence[int], str | None]:
 
 
 def can_open(number: int, what: str) -> str | None:
-    """None if this process may have so many files open; else a sentence: `what`, why, and the remedy."""
+    """None if this process may have so many files open; otherwise a sentence: `what`, why, and the remedy."""
     import resource
 
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -80,7 +80,7 @@ def follow(
     """Shows the logs until `control`, the end of a pipe, is at its end, then the rest of them.
 
     numbers: of the logs' ranks; world: of all ranks that run; name: of the script.
-    Returns as soon as nobody reads stdout.
+    Returns as soon as stdout is not read any more.
     """
     signals.signal(signals.SIGTTOU, signals.SIG_IGN)  # after `stty tostop`, the terminal would stop us
     signals.signal(signals.SIGXFSZ, signals.SIG_IGN)  # past `ulimit -f`, a write must fail
@@ -143,7 +143,7 @@ class File:
         return data
 
     def stop(self) -> None:
-        """What comes from now on is not shown: a process that somebody has left behind could write for ever."""
+        """What comes from now on is not shown: a process that was left behind could write for ever."""
         found, self._left = os.fstat(self._number), BLOCK
         if stat.S_ISREG(found.st_mode):
             self._left = max(0, found.st_size - os.lseek(self._number, 0, os.SEEK_CUR))

@@ -20,7 +20,7 @@ class Stdout:
         self.number, self.half, self._before = number, False, before
 
     def write(self, text: bytes) -> None:
-        """Raises OSError where nobody reads it, or the disk is full."""
+        """Raises OSError if it is not read, or the disk is full."""
         if not text:
             return
         self._before()

@@ -39,7 +39,7 @@ def report(words: dict[str, Any]) -> str:
 
 
 def rank_table(words: dict[str, Any]) -> str:
-    """The JSON text of a table of two devices, and beside it the drawing of show_hccl.py."""
+    """The JSON text of a table of two devices, and next to it the drawing of show_hccl.py."""
     table = run(*_BUILD, "--devices", "[0,2)")
     drawing = drawn(table)
     lines = table.rstrip("\n").splitlines()

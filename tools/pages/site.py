@@ -70,7 +70,7 @@ def text_of(page: Path) -> str:
 
 
 def gather(folder: Path) -> int:
-    """Puts pages, and files that they link to, into `folder`, which is made anew; returns how many.
+    """Puts pages, and files that they link to, into `folder`, which is made again; returns how many.
 
     Deletes only a folder that an earlier call made.  Raises Refusal.
     """

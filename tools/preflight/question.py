@@ -32,7 +32,7 @@ class Question(Record):
     set_here:   names of the variables that are set where the command was typed: every rank gets these from there.
     cann:       the folder of CANN there; empty if no variable names it.
     devices:    the devices that the ranks use, by their physical ids; None: all.
-    slots:      the ranks of the host; None: nobody has said.
+    slots:      the ranks of the host; None: not specified.
     ports:      TCP ports that the job will listen on, on the first host.
     hccl:       the first port of HCCL, on every host.
     hccn_conf:  the file of addresses where there is no hccn_tool.

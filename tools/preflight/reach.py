@@ -40,7 +40,7 @@ class Way(Record):
 
     slots: {host: its ranks}, as far as a list says it.
     logins: {host: [user@]host}, where they are reached over ssh.
-    addresses: {host: its address}, where the hosts have told it; else their names are looked up.
+    addresses: {host: its address}, where the hosts have told it; otherwise their names are looked up.
     ask:   takes a function that makes the question of a host; (answers, lines about hosts without one).
     """
 

@@ -28,7 +28,7 @@ class Counted(Record):
     """What one log shows of it."""
 
     epochs: Ranges  # of each epoch the lowest and the highest step
-    named: bool  # by lines that name the epoch; else by bars that begin again, and by lines for a whole epoch
+    named: bool  # by lines that name the epoch; otherwise by bars that begin again, and by lines for a whole epoch
     in_epoch: int  # the highest step, or number of steps
     stride: int  # the least distance of two lines, in steps; 0: there were no two in one epoch
     steps: int  # the highest number of steps that a line has for an epoch, or for the run; 0: none has one
@@ -130,7 +130,7 @@ def _begins_anew(epochs: Ranges) -> bool:
 def _goes_on(one: Counted) -> bool:
     """Whether the step from one epoch to the next is as small as those within an epoch.
 
-    Of steps that begin anew a log would have to leave out a whole epoch there.
+    If steps begin again in each epoch, a log would have to leave out a whole epoch there.
     """
     pairs = ((one.epochs[epoch], one.epochs[epoch + 1]) for epoch in one.epochs if epoch + 1 in one.epochs)
     return any(0 < low - high <= 2 * one.stride for (_, high), (low, _) in pairs)

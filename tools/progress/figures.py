@@ -50,7 +50,7 @@ def clock(seconds: float) -> str:
 
 
 def bar(share: float | None, width: int) -> str:
-    """A bar of `width` characters; nothing where nobody knows how far the job is."""
+    """A bar of `width` characters; nothing if the progress of the job is unknown."""
     if share is None or width < 1:
         return ""
     full = round(share * width)

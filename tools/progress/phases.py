@@ -123,7 +123,7 @@ def marks(block: bytes, kinds: Kinds | None = None) -> list[Mark]:
 
 
 def after(told: Iterable[Mark], begun: str | None = None) -> str | None:
-    """The phase after these marks; None where the last one only ends a phase, and nobody knows the next.
+    """The phase after these marks; None where the last one only ends a phase, and the next one is unknown.
 
     begun: the phase before them.  After a checkpoint or a measurement in the midst of steps come steps.
     """

@@ -109,7 +109,7 @@ class RankProgress:
 
     @property
     def step_ms(self) -> float | None:
-        """The time of a step: as it printed it, else counted."""
+        """The time of a step: as it printed it, otherwise counted."""
         printed = [
             found
             for found in (

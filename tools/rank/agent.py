@@ -227,7 +227,7 @@ class Agent:
         """The engine itself ends the job: after scancel, or because mpirun has lost a host.
 
         Under Slurm, srun and the daemon on the node both send SIGTERM; only the first one counts.  It counts even after
-        an order to stop, because it limits the grace time.  If somebody signalled this agent alone, mpirun ends the
+        an order to stop, because it limits the grace time.  If only this agent received a signal, mpirun ends the
         other ranks only when it sees a failure.
         """
         if self.cancelled:
@@ -244,7 +244,7 @@ class Agent:
         self.stop(asks=True)
 
     def _stacks(self) -> None:
-        """Tells where the trainer is, and writes the whole stack beside the log.  This may end the trainer."""
+        """Tells where the trainer is, and writes the whole stack next to the log.  This may end the trainer."""
         if self.trainer and self.status is None:
             self.voice.tell_stack(self.trainer)
 

@@ -163,7 +163,7 @@ def _enter_folder(told: Told) -> str:
 
 
 def become(words: list[str], found: Environment, log: int) -> NoReturn:
-    """This process becomes the trainer: nobody reads what an agent would tell."""
+    """This process becomes the trainer: the reports of an agent would not be read."""
     null = os.open(os.devnull, os.O_RDONLY)
     for descriptor, stream in ((null, 0), (log, 1), (log, 2)):
         os.dup2(descriptor, stream)

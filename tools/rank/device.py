@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def physical(told: Told) -> list[int]:
     """The devices of this host's ranks by their physical ids, in the order of the local ranks.
 
-    Named ones are these everywhere; else they are the first ones that this host shows.
+    Named ones are these everywhere; otherwise they are the first ones that this host shows.
     """
     devices, named = _devices(told)
     target = _target(told)

@@ -32,7 +32,7 @@ def text(words: Sequence[str], found: Environment) -> str:
 
 
 def told_beside(world: World, tell: Callable[..., object], rank: str, words: Sequence[str], found: Environment) -> int:
-    """The process that tells it: a folder that does not answer must not hold up the agent; 0: nobody tells it."""
+    """The process that tells it: a folder that does not answer must not hold up the agent; 0: it is not reported."""
     try:
         return world.fork(lambda: tell("has", rank, text(words, found)))
     except OSError:
@@ -82,7 +82,7 @@ def _is_of(name: str, package: str) -> bool:
 
 
 def _of_program(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Digests of the program, of its configs, and of the Python files beside it."""
+    """Digests of the program, of its configs, and of the Python files next to it."""
     program = next((word for word in words[1:] if word.endswith(".py")), "")
     configs = [word.rpartition("=")[2] for word in words[1:] if word.endswith(_CONFIGS)]
     for path in (*filter(None, [program]), *configs[:_MOST_CONFIGS]):

@@ -74,7 +74,7 @@ class Voice:
         self.tell("waits", name, event.ends)
 
     def tell_stack(self, trainer: int) -> None:
-        """Where the trainer is, which tools/diagnosis/stacks.py asks; that writes the whole stack beside the log."""
+        """Where the trainer is, which tools/diagnosis/stacks.py asks; that writes the whole stack next to the log."""
         import subprocess  # only a job that hangs needs it
 
         told = self._told

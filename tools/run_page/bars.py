@@ -284,7 +284,7 @@ def density_of(bars: Sequence[Bar], parts: int) -> Density:
 
 
 def _spans(bar: Bar) -> list[tuple[str, float, float]]:
-    """(layer, begin, end) of what one rank did; without a first step nobody knows whether it takes steps."""
+    """(layer, begin, end) of what one rank did; without a first step it is unknown whether it takes steps."""
     until = bar.end if bar.stops is None else bar.stops
     end = until if bar.quiet is None else min(until, bar.quiet)
     first = bar.first_step

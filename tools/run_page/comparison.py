@@ -173,7 +173,7 @@ def _meaning(less: bool, low: bool | None) -> str:
 
 
 def _difference(low: bool | None, form: str) -> Callable[[float, float], tuple[str, str]]:
-    """The difference in the number's own unit; low: whether less is better, None: nobody knows."""
+    """The difference in the number's own unit; low: whether less is better, None: unknown."""
 
     def to_first(number: float, first: float) -> tuple[str, str]:
         if number == first:

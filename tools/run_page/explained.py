@@ -33,7 +33,7 @@ class Known(Record):
     cause: str
     steps: list[str]  # what to do, for the device target of the run
     line: str  # of a log; empty: it is known by the exit status
-    sure: bool  # it is what ended the rank; else a line before that, or of another rank
+    sure: bool  # it is what ended the rank; otherwise a line before that, or of another rank
     vague: bool
 
 
@@ -47,7 +47,7 @@ class Explained(Record):
     more: list[str]  # its further lines
     place: str  # train.py:88
     root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
-    roots: list[int]  # the ranks that failed first in truth: those of `root`, else the member's
+    roots: list[int]  # the ranks that failed first in truth: those of `root`, otherwise the member's
     known: list[Known]  # what explains most comes first
     certainty: str  # that it was the first: sure, likely, guess
     why: str
@@ -112,7 +112,7 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
 
 
 def roots_of(data: RunData) -> list[int]:
-    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, else by the launcher."""
+    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, otherwise by the launcher."""
     number = len(data.attempts) - 1
     root = any_json.part(_diagnosis(data, number), "root")
     ranks = any_json.entries(root, "ranks") if root.get("sentence") else []

@@ -141,7 +141,7 @@ def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[i
 
 
 def _table(data: RunData, writer: Writer) -> str:
-    """The rank table as a drawing, where it is small enough to be looked at; else its path."""
+    """The rank table as a drawing, where it is small enough to be looked at; otherwise its path."""
     path = run.table_of(data.launch)
     if path is None:
         return ""

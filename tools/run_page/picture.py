@@ -125,7 +125,7 @@ def _limit(axes: Any, field: str, values: list[float | None]) -> None:
 
 
 def _name(axes: Any, ends: dict[int, tuple[float, str]]) -> None:
-    """Puts the name of each rank beside the end of its line, one above the other."""
+    """Puts the name of each rank next to the end of its line, one above the other."""
     low, high = axes.get_ylim()
     free = -math.inf
     for rank, (value, colour) in sorted(ends.items(), key=lambda one: one[1][0]):

@@ -40,7 +40,7 @@ class Result(Record):
     lowest: tuple[float, int] | None  # the loss and its step
     measured: dict[str, float]  # the last ones on held-out data
     step_ms: float | None
-    cause: str  # empty, if it has not failed or nobody knows
+    cause: str  # empty, if it has not failed or that is unknown
 
 
 def of(data: RunData) -> Result:

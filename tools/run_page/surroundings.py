@@ -45,7 +45,7 @@ class Surroundings(Record):
     files: int  # how many ranks' files were read
     unreadable: int  # belong to another user
     command: str | None  # to be pasted into a shell
-    typed: bool  # it is the user's own command; else that of one rank
+    typed: bool  # it is the user's own command; otherwise that of one rank
 
 
 def of(data: RunData) -> Surroundings:

@@ -29,7 +29,7 @@ class Process(Row):
 
 
 class Children:
-    """members: {child: its member's name}; others: children that are none; ends: of members, that nobody has asked for;
+    """members: {child: its member's name}; others: children that are none; ends: of members, not yet asked for;
     left_ends: the same of processes that members have left: (member, process id, status)."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Children:
             self.members[pid] = name
 
     def adopt(self) -> str:
-        """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, else nothing.
+        """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, otherwise nothing.
 
         No member has begun, so what runs now is left by none.
         """
@@ -109,7 +109,7 @@ class Children:
         return True
 
     def take_ends(self) -> tuple[list[tuple[str, int]], list[tuple[str, int, int]]]:
-        """The ends of members, and those of what they have left, as far as nobody has asked for them.
+        """The ends of members, and those of what they have left, if they were not asked for yet.
 
         Between the end of a member and theirs, somebody asks what it has left.
         """
@@ -136,7 +136,7 @@ class Children:
         """
         table, ours = self._look() if self._has_unknown() else ({}, {})
         found: dict[str, list[Process]] = {}
-        for name, pid, _ in self.left_ends:  # they have ended since, and nobody has asked for it yet
+        for name, pid, _ in self.left_ends:  # they have ended since, and it was not asked for yet
             found.setdefault(name, []).append(Process(pid, 0, 0, self._names.get(pid, b"")))
         for pid in ours.get(os.getpid(), ()):
             fields = table[pid]

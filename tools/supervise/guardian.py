@@ -41,7 +41,7 @@ class Guardian:
             finally:
                 os._exit(0)
         os.close(out)
-        os.set_blocking(self.lifeline, False)  # a guardian that somebody has stopped must not stop the launcher
+        os.set_blocking(self.lifeline, False)  # a guardian that was stopped must not stop the launcher
 
     def tell(self, word: bytes, group: int) -> None:
         """start or gone, and the group."""
@@ -71,13 +71,13 @@ def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
     groups: set[int] = set()
     leads = os.getpgid(launcher) == launcher
     follow(lifeline, launcher, LOOK_EVERY, lambda: wake_starting(launcher), groups)
-    if leads:  # in a session of its own nobody else wakes what is left of its group
+    if leads:  # in a session of its own no other process wakes what is left of its group
         proc.signal_group(launcher, signals.SIGCONT)
     finish(job, groups, grace)
 
 
 def wake_starting(launcher: int) -> None:
-    """Wakes a process that the launcher is starting, if somebody has stopped it.
+    """Wakes a process that the launcher is starting, if it was stopped.
 
     Until such a process has become another program it has the launcher's memory, and the kernel lets the launcher do
     nothing, not even heed SIGTERM: see vfork(2).

@@ -19,7 +19,7 @@ SETTLES, SETTLES_WITH_OTHERS = 60.0, 600.0
 
 
 class Healing:
-    """to: the program that has the ranks; "" while nobody else has them."""
+    """to: the program that has the ranks; "" while no other program has them."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._job = supervisor

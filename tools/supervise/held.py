@@ -19,7 +19,7 @@ from tools.supervise import proc
 from tools.supervise.members import command
 from tools.supervise.proc import signals
 
-OURS = b"mindspore-launch-"  # how the command of a process beside the launcher begins
+OURS = b"mindspore-launch-"  # how the command of a process next to the launcher begins
 _HCCP = b"hccp_service"
 _MORE = 1024  # MB that a device may have in use more than before the first attempt
 _START = 19  # place of the time of its start, in what proc.stat returns
@@ -73,7 +73,7 @@ class Watch:
     def look(self, own: Collection[int] = ()) -> list[Held]:
         """What is held now.  own: processes of the launcher itself.  What can be ended is ended.
 
-        While processes of the attempt run, nobody asks for more: their devices and ports are theirs.
+        While processes of the attempt run, the rest is not checked: their devices and ports are theirs.
         """
         found = list(self._processes(own))
         return found or [*self._devices(), *self._ports()]
@@ -118,7 +118,7 @@ class Watch:
     def _was_before(self, pid: int) -> bool:
         """Whether it began before the launcher: the first look may come after the first attempt.
 
-        Of a process that this container does not see, nobody knows.
+        About a process that this container does not see, this is unknown.
         """
         begun = _begun(pid)
         return not begun or not self.wanted.launcher or begun < _begun(self.wanted.launcher)
@@ -156,7 +156,7 @@ def _ss(port: int) -> str:
 
 
 def _listened(base: int | None) -> set[int]:
-    """The ports of HCCL at which somebody listens."""
+    """The ports of HCCL on which a process listens."""
     if base is None:
         return set()
     return kernel_ports.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))

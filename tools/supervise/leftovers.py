@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOMENT = 1.0  # seconds that helpers of a rank may need to end
 LATEST = 3.0  # seconds; ranks that end one after the other share a message, but it is not later than that
 EVERY, OFTEN = 1.0, 0.1  # seconds between two looks at the files of what is waited for, and of what has just been left
-REMIND = 10.0  # seconds after the end of a training in which what is left beside it may end, too
+REMIND = 10.0  # seconds after the end of a training in which what is left next to it may end, too
 BY_SIGNAL = (129, 130, 131, 143)  # HUP, INT, QUIT, TERM
 BY_OPTION, WORKERS = "option", "workers"  # why what is left is not waited for
 
@@ -46,7 +46,7 @@ BY_OPTION, WORKERS = "option", "workers"  # why what is left is not waited for
 class _Rank:
     """One rank that has ended with 0.
 
-    told: somebody knows that it is waited for; counts: a failure before that is the rank's; good: what has trained has
+    told: its wait was reported; counts: a failure before that is the rank's; good: what has trained has
     ended with 0; known: the commands of its own program and of what it has left before
     """
 

@@ -49,7 +49,7 @@ class Limits:
 
     @property
     def seconds_to_save(self) -> int:
-        """What the ranks have, once --stop_before is reached; else 0."""
+        """What the ranks have, once --stop_before is reached; otherwise 0."""
         return max(1, self._before - REPORT) if self.reached == STOP_BEFORE else 0
 
     def watch(self, logs: list[str]) -> None:

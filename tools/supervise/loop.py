@@ -95,7 +95,7 @@ class Supervisor:
         return member.name == self.engine.name
 
     def starts_ranks(self, member: Member) -> bool:
-        """Whether ranks about which nobody has said anything are lost when it ends."""
+        """Whether ranks without any report are lost when it ends."""
         return member.name in (self.engine.name, self.engine.starter)
 
     def began(self, member: Member, pid: int, *, grouped: bool, told_host: str = "") -> None:
@@ -105,14 +105,14 @@ class Supervisor:
             self.guardian.tell(b"start", pid)
 
     def forget_group(self, member: Member) -> None:
-        """No process of its group is left.  The kernel may reuse the number, so nobody may signal it any more."""
+        """No process of its group is left.  The kernel may reuse the number, so it must not be signalled any more."""
         group = member.group
         self.members.left_behind(member)
         if group is not None and self.guardian:
             self.guardian.tell(b"gone", group)
 
     def lose(self, member: Member) -> None:
-        """Nobody tells how it has ended."""
+        """Nothing reports how it has ended."""
         member.lost = True
         self.members.ended(member, LOST, self.world.now())
 
@@ -250,7 +250,7 @@ class Supervisor:
         return any(member.gone_since is not None for member in self.members.grouped.values())
 
     def _find_unreported(self) -> None:
-        """Ranks of this host whose agent and watcher were killed, so that nobody tells their end."""
+        """Ranks of this host whose agent and watcher were killed, so that their end is not reported."""
         if not self.engine.tells_ends:
             return
         silent = [m for m in self.members.grouped.values() if not m.child and m.status is None and m.group is not None]

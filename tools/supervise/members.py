@@ -18,7 +18,7 @@ class Member:
     log:     the path of its log
     child:   it is a process of ours, whose end the kernel tells us
     pid:     of its first process, on its host
-    group:   its process group, while one of its processes lives and we can signal it; else None
+    group:   its process group, while one of its processes lives and we can signal it; otherwise None
     told_host: what its host calls itself, if an agent has told it
     status:  its exit status, 128+N for signal N; None until it has ended
     failed:  it has ended by a failure of its own, before the job was stopped
@@ -26,7 +26,7 @@ class Member:
     leaving: it has ended, but processes of its group may live
     left:    the rank's program ended with 0 and left these processes, with which it ends: (process id, group, command)
     left_ended: they were not waited for, because of --leftovers end
-    left_failed: the process whose failure is the rank's, as (process id, command); else None
+    left_failed: the process whose failure is the rank's, as (process id, command); otherwise None
     handed: it has ended while another program had it, see healing.py
     earlier: the same rank before it was started again, from the first start on
     again:   it was started again, so that another member has its place

@@ -20,7 +20,7 @@ else:
 signals = _signal  # for those who signal: no other module needs to know of the two names
 
 QUIET: tuple[int, ...] = (_signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
-QUIET += (_signal.SIGTTOU, _signal.SIGXFSZ)  # what a process beside the launcher ignores
+QUIET += (_signal.SIGTTOU, _signal.SIGXFSZ)  # what a process next to the launcher ignores
 SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 HELD = ("T", "t")  # states of a process that SIGSTOP or a debugger holds
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
@@ -169,7 +169,7 @@ def ignore(*numbers: int) -> None:
 
 
 def pass_on(pid: int, number: int) -> bool:
-    """Signals one process; False: it got SIGTERM in place of SIGUSR1, which would only kill it: it may save on that."""
+    """Signals one process; False: it got SIGTERM instead of SIGUSR1, which would only kill it: it may save on that."""
     if number == _signal.SIGUSR1 and not _heeds(pid, number):
         send(pid, _signal.SIGTERM)
         return False

@@ -37,7 +37,7 @@ class Stopping:
         self.cancelled = False  # the engine itself ends the ranks
         self.asks, self.patience = False, grace
         self.warned = ""  # the name of the signal that announces the end, and does not stop the job by itself: USR1
-        self._asked: set[str] = set()  # the ranks that got SIGTERM in place of it
+        self._asked: set[str] = set()  # the ranks that got SIGTERM instead of it
         self._ordered_at = 0.0
         self._scheduler_told = False  # of the end, after a request
 
@@ -148,7 +148,7 @@ class Stopping:
                 self._job.lose(member)
             self._job.forget_group(member)
         self._job.waiting.give_up()
-        self._job.engine_ended()  # nobody tells any more how ranks of other hosts end
+        self._job.engine_ended()  # the ends of ranks of other hosts are not reported any more
 
     # ---- signals to the launcher -----------------------------------------------------------------------------------
 

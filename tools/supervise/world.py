@@ -52,7 +52,7 @@ class World:
     # ---- time ------------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Seconds on a clock that nobody can set while a job runs."""
+        """Seconds on a clock that cannot be set while a job runs."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -117,7 +117,7 @@ class World:
         return os.posix_spawn("/bin/sh", ["sh", *words], environment, **options)  # type: ignore[arg-type]
 
     def fork(self, task: Callable[[], object], *, group: bool = True) -> int:
-        """Runs `task` in a forked child, whose end nobody judges; returns its process id.
+        """Runs `task` in a forked child, whose end is not judged; returns its process id.
 
         group: in a process group of its own, so that Ctrl-C does not reach it.  Raises OSError.
         """

@@ -48,7 +48,7 @@ def chosen(ranks: Sequence[int]) -> list[int]:
 def tell(tells: int, job: Job) -> None:
     """Writes a line for each finding, as JSON, one that says whether a log has a loss, and one with a number of saves.
 
-    Each is written when it is known: whoever waits may not wait for all of them.
+    Each is written when it is known: a reader may not wait for all of them.
     """
     for said in look(job):
         data = f"{json.dumps(said)}\n".encode()

@@ -93,7 +93,7 @@ def watch(places: Sequence[str], job: str, seconds: float, lifeline: int = -1) -
 class _Events:
     """What the kernel reports of the folders.  Raises OSError where it tells nothing.
 
-    over: nobody waits for what is seen any more
+    over: what is seen is not waited for any more
     """
 
     def __init__(self, places: Sequence[str], lifeline: int) -> None:

@@ -25,7 +25,7 @@ def is_measured(config: dict[str, Any], ranks: int, environ: Mapping[str, str] =
 
 
 def note(config: dict[str, Any], ranks: int, environ: Mapping[str, str] = os.environ) -> str:
-    """The line for a job that was asked for this time and cannot take it; else nothing."""
+    """The line for a job that was asked for this time and cannot take it; otherwise nothing."""
     reason = why_not(config, ranks) if _is_wanted(config, environ) else ""
     return tr("the lines have no time before the collective: {reason}", reason=reason) if reason else ""
 

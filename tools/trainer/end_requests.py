@@ -24,7 +24,7 @@ _ASKING = (signal.SIGTERM, signal.SIGUSR1)
 
 
 class Requests:
-    """asked: somebody wants this rank to end.  file: the launcher's; empty: without a launcher each signal counts."""
+    """asked: this rank's end was requested.  file: the launcher's; empty: without a launcher each signal counts."""
 
     def __init__(self, file: str) -> None:
         self.file = file

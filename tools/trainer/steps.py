@@ -105,7 +105,7 @@ def _sharing(weights: ms.ParameterTuple, mean: bool, ranks: int, together: bool 
 class Update(nn.Cell):
     """The rest of a step: the `ranks` share their gradients, and the optimizer changes the weights.  Returns the loss.
 
-    mean: whether the gradients are averaged; else they are added up.
+    mean: whether the gradients are averaged; otherwise they are added up.
     """
 
     def __init__(self, optimizer: nn.Optimizer, ranks: int, mean: bool = True) -> None:

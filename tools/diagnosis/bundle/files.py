@@ -169,7 +169,7 @@ def _add_folder(found: Collection, folder: str, name: str, failed: set[str] | No
 
 
 def _add_file(found: Collection, entry: os.DirEntry[str], name: str, failed: set[str] | None) -> None:
-    """A file beside the logs of ranks; failed: the members that failed by themselves, None in an earlier attempt."""
+    """A file next to the logs of ranks; failed: the members that failed by themselves, None in an earlier attempt."""
     if not _OF_RUN.fullmatch(entry.name):
         return
     member = os.path.splitext(entry.name)[0]

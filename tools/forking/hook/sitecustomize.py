@@ -13,7 +13,7 @@ import sys
 HAD_COLLECTOR = "gc" in sys.modules
 import gc
 
-import forked_rank  # beside this file; nothing else may find it
+import forked_rank  # next to this file; nothing else may find it
 
 CANNOT_START, INTERRUPTED = 78, 130
 HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -78,7 +78,7 @@ def step_aside(before: "bytes | None") -> None:
 
 
 def threads() -> int:
-    """How many there are; those that end when the process forks, and begin anew in the fork, do not count."""
+    """How many there are; those that end when the process forks, and begin again in the fork, do not count."""
     found = len(os.listdir("/proc/self/task"))
     if found > 1:
         child = os.fork()
@@ -210,7 +210,7 @@ def fork() -> "tuple[int, int]":
         rank = os.fork()
     except OSError:
         os._exit(CANNOT_START)
-    lead_group(rank)  # both do it, so that it is done when anybody knows the rank
+    lead_group(rank)  # both do it, so that it is done when the rank is known
     if rank:
         forked_rank.write(told, b"%d" % rank)
         os._exit(0)

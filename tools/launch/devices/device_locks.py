@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 IDLE, ASKS, HAS = "i", "a", "h"  # a job has no devices, asks for its devices, has them
 STATE_AT = len('{"state": "')
-PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless somebody stops it
+PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless it is stopped
 LAST_TIME = 253402300799  # of the year 9999
 MOST_DEVICES, MOST_CORES, MOST_PROCESSES, MOST_PORT = 1 << 16, 1 << 16, 1 << 22, 65535
 

@@ -20,7 +20,7 @@ from hccl_tools.common.words import one_line
 
 BASES = ("/run/lock", "/tmp")  # not TMPDIR: the same for every user; they may be links, which root has made
 PREFIX = "mindspore-launch-"
-MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: nobody can make us read for ever
+MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: this bounds what we read
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -97,7 +97,7 @@ def make() -> tuple[int | None, str]:
     try:
         if os.stat(os.path.dirname(path), follow_symlinks=False).st_uid != os.geteuid():
             return None, path
-        # until the lock is taken nobody else may open the file, and lock it; O_EXCL follows no link
+        # until the lock is taken no other process may open the file, and lock it; O_EXCL follows no link
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError:
         return None, path
@@ -154,7 +154,7 @@ def _make(folder: str, mode: int) -> None:
 
 
 def check_mine(descriptor: int, path: str) -> None:
-    """Raises OSError unless nobody but this user can have made the file, or can put another in its place.
+    """Raises OSError unless only this user can have made the file, or can put another in its place.
 
     descriptor: of the file at `path`, which the launcher has made; Refusal if it is not there any more.
     """

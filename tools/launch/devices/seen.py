@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
-    """`devices`, which the ranks of this host must see; in place of the script's own, as many of those that they see.
+    """`devices`, which the ranks of this host must see; instead of the script's own, as many of those that they see.
 
     Where no variable limits them, a script's devices from 4 on stay: a later check says what this host has.
     Raises Refusal.

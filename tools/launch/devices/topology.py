@@ -43,7 +43,7 @@ def cores_of_node(node: int, root: str = SYS) -> list[int]:
 
 
 def online(root: str = SYS) -> list[int]:
-    """All cores that work, whoever may use them."""
+    """All cores that work, whether or not we may use them."""
     return _numbers(root, "devices/system/cpu/online")
 
 

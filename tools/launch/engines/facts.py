@@ -41,7 +41,7 @@ class OpenMpi(Record):
 
     version: str  # such as 4.1.4
     prefix: str | None = None  # the folder of mpirun and its programs on all hosts; None: they are on PATH
-    ssh: str | None = None  # the program in place of ssh, with its options; None: Open MPI chooses
+    ssh: str | None = None  # the program instead of ssh, with its options; None: Open MPI chooses
     network: str | None = None  # --network: the interfaces or subnets to use; None: Open MPI chooses
     logs: str | None = None  # --output_filename: the folder for links to the logs, absolute; None: no links
 

@@ -150,7 +150,7 @@ def _unseen(text: str, tft: dict[str, str], on: set[str]) -> Iterator[str]:
 
 
 def _remarks(request: Request, on: set[str], thm: dict[str, str]) -> Iterator[str]:
-    """What works, but otherwise than somebody may expect."""
+    """What works, but differently than expected."""
     if "ARF" in on and thm.get("HCCL_WATCHDOG") == "1":
         yield tr(
             "note: ARF turns HCCL's watchdog off, although {name} turns it on; write {{HCCL_WATCHDOG:0}} there",

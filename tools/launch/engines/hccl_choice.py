@@ -59,7 +59,7 @@ def of_job(request: Request, placed: Placement) -> HcclPorts:
 
 
 def _free(request: Request, placed: Placement, others: Others) -> HcclPorts:
-    """HCCL's own ports, else a range that nobody has.  Raises Refusal."""
+    """HCCL's own ports, otherwise a free range.  Raises Refusal."""
     fault = others.fault(BASE)
     if not fault:
         return _with(BASE, request, DEFAULT)

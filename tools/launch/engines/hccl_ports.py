@@ -170,7 +170,7 @@ def _parsed(text: str) -> Ranges | None:
 
 
 def named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclPorts:
-    """The user's ports, which are in nobody's way.  Raises Refusal."""
+    """The user's ports, which do not conflict with others.  Raises Refusal."""
     ports = {port for first, last in ranges for port in range(first, last + 1)}
     name = what.partition("=")[0]
     holder = others.has(ranges)

@@ -65,7 +65,7 @@ class Joining:
     """What is seen of the ranks of one attempt; a rank that was seen once is not looked for again."""
 
     def __init__(self, port: int, ranks: int, job: str) -> None:
-        """ranks: how many there are on all hosts; job: LAUNCH_JOB of their processes, empty where nobody has set it."""
+        """ranks: how many there are on all hosts; job: LAUNCH_JOB of their processes, empty if it is not set."""
         self._port, self._ranks, self._mark = port, ranks, os.fsencode(f"LAUNCH_JOB={job}") if job else b""
         self._loaded: set[int] = set()
         self._connected: set[int] = set()

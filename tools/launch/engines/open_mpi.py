@@ -22,7 +22,7 @@ from tools.launch.request import Request
 
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
-# The wheel's mpirun is a small program that starts one of these, which lies beside it.
+# The wheel's mpirun is a small program that starts one of these, which lies next to it.
 _WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 
 

@@ -34,7 +34,7 @@ class Placement(Record):
     spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
-    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: a table that does not change
     remarks: list[str] = []  # what to know of the places
 
     def sizes(self) -> list[int]:
@@ -81,7 +81,7 @@ def local(request: Request) -> Placement:
 
 
 def any_number(request: Request) -> Placement:
-    """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
+    """Ranks of this shell, as many as -n or --devices say, otherwise one for each device that is here."""
     if request.devices is None and request.n is None:
         present = seen.all_here(request)
         if present and request.exclude is not None:
@@ -142,7 +142,7 @@ def spread(
 
 
 def named_devices(request: Request, default: str) -> tuple[int, ...]:
-    """The device ids of --devices, else of the range `default` or as many others that the ranks see; of this host.
+    """The device ids of --devices, otherwise of the range `default` or as many others that the ranks see; of this host.
 
     Without those that --exclude leaves out.
     """

@@ -29,7 +29,7 @@ def of(port: int) -> list[sockets.Socket]:
 
 
 def have_ended(holders: list[sockets.Socket]) -> bool:
-    """Whether these are connections that nobody has open any more."""
+    """Whether these are connections that are not open in any process any more."""
     return bool(holders) and all(each.state in sockets.ENDED for each in holders)
 
 

@@ -51,7 +51,7 @@ def free(seed: int) -> int:
 
 
 def check(option: str, port: int, address: str, hosts: int) -> None:
-    """Refuses the scheduler's port that this option names, or is the default of, if nobody can listen there."""
+    """Refuses the scheduler's port that this option names, or is the default of, if we cannot listen there."""
     why = fault(port, address)
     if not why:
         return

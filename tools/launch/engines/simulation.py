@@ -70,7 +70,7 @@ def _rank(request: Request, world: int) -> int | None:
 
 
 def place(request: Request) -> Placement:
-    """The ranks that are simulated, each on a device that nobody uses.  Raises Refusal."""
+    """The ranks that are simulated, each on an unused device.  Raises Refusal."""
     world = request.worker_num or _USUAL
     each = request.local_worker_num or world
     if each > world or world % each:

@@ -64,7 +64,7 @@ def lost_nodes(names: list[str]) -> dict[str, str]:
 
 
 def shared(ranks: int | None, nodes: int) -> int | None:
-    """How many of so many ranks each node has; None: nobody says how many ranks there are.  Raises Refusal."""
+    """How many of so many ranks each node has; None: the number of ranks is unknown.  Raises Refusal."""
     if ranks is None:
         return None
     if ranks % nodes:

@@ -19,7 +19,7 @@ def others(entries: Iterable[str]) -> list[str]:
 
 
 def address_of(name: str, what: str, remedy: str = "") -> str:
-    """The address of `name`, without brackets: of IPv4 if it has one, else of IPv6, which MindSpore takes, too.
+    """The address of `name`, without brackets: of IPv4 if it has one, otherwise of IPv6, which MindSpore takes, too.
 
     Raises Refusal: `what` has none, and the `remedy`.
     """

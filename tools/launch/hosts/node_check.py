@@ -20,7 +20,7 @@ _MARK = "launch-node-check"
 def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
     """(a line for each problem of several nodes, whether one may have this project in another folder).
 
-    On a restart nobody is asked: the nodes were, and one of them may be lost.
+    On a restart no node is asked: the nodes were, and one of them may be lost.
     """
     nodes = [name for name in others if name != os.environ.get("SLURMD_NODENAME")]
     if not nodes:

@@ -135,7 +135,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
 
 
 def rewritten(table: LaunchTable, path: str, written: str, data: bytes) -> LaunchTable:
-    """The `table` of a legacy format at `path`, which is written anew to `written`.  Raises Refusal."""
+    """The `table` of a legacy format at `path`, which is written again to `written`.  Raises Refusal."""
     if faults := table_fit.path_faults(written):
         raise Refusal(REFUSED, *faults)
     return table.replace(

@@ -37,18 +37,18 @@ class Fact(Record):
 
 
 class PodJob(Record):
-    """What options and environment say about this pod and its job.  None: nobody says."""
+    """What options and environment say about this pod and its job.  None: not specified."""
 
     world: Fact | None  # ranks of the job
     local: Fact | None  # ranks of this pod
     pods: Fact | None  # pods with ranks
     node: Fact | None  # the number of this pod, from 0
-    role: str  # MS_SCHED or MS_WORKER, by an operator that has a pod for the scheduler; else ""
+    role: str  # MS_SCHED or MS_WORKER, by an operator that has a pod for the scheduler; otherwise ""
     has_ranks: bool  # False: this pod has the scheduler, and nothing else
     scheduler: str | None  # the scheduler's host: a name or an address
     devices: tuple[int, ...] | None  # physical ids, sorted
     addresses: dict[str, str]  # {variable: address}
-    names: list[str]  # of the job's pods, in their order; empty: nobody says
+    names: list[str]  # of the job's pods, in their order; empty: unknown
     uid: str = ""  # what only the pods of one job have alike
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tools.launch.pods.pod_parts import Parts
 
-COPY = "hccl.json"  # of the table, in the run folder: the operator may write its own anew while ranks read
+COPY = "hccl.json"  # of the table, in the run folder: the operator may rewrite its own while ranks read
 
 
 def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[Placement, LaunchTable | None]:

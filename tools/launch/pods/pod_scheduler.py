@@ -30,7 +30,7 @@ class Shape(Record):
 
 
 def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
-    """Where MindSpore's scheduler is: in the operator's pod for it, else in that of rank 0.  Raises Refusal."""
+    """Where MindSpore's scheduler is: in the operator's pod for it, otherwise in that of rank 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     first = table.servers[0].address
@@ -48,7 +48,7 @@ def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
 
 
 def by_numbers(request: Request, job: PodJob, shape: Shape, patience: Patience) -> Cluster:
-    """Where MindSpore's scheduler is: in the operator's pod for it, else in pod 0.  Raises Refusal."""
+    """Where MindSpore's scheduler is: in the operator's pod for it, otherwise in pod 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     port = request.master_port or ports.named()

@@ -59,7 +59,7 @@ class PodTable(Record):
 
 
 class WatchedTable(Record):
-    """The operator's file, which may be written anew while the ranks run, because the job moves."""
+    """The operator's file, which may be rewritten while the ranks run, because the job moves."""
 
     path: str  # absolute
     digest: str  # of the table that the ranks have

@@ -49,7 +49,7 @@ def set_in(text: bytes, begins: tuple[str, ...]) -> str:
 
 
 def differing(owns: Sequence[Mapping[bytes, bytes]], begins: tuple[str, ...]) -> str:
-    """The first such variable that is not the same for all ranks, and that a fork cannot take anew; empty: none.
+    """The first such variable that is not the same for all ranks, and that a fork cannot take again; empty: none.
 
     owns: what each rank has besides the job's part.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools.launch.job import Job
     from tools.launch.request import Request
 
-AUTO, FORCE = "auto", "force"  # in place of a module
+AUTO, FORCE = "auto", "force"  # instead of a module
 FORKING = ("local", "mpirun", "srun")  # engines with a process of ours on each host
 SAFE = ("numpy", "mindspore")  # known to be safe, in the order of their import
 HOOK = project.path("tools", "forking", "hook")  # first in the parent's PYTHONPATH

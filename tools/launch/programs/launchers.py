@@ -156,7 +156,7 @@ def _in_text(text: str) -> Launcher | None:
 
 
 def check(request: Request, ranks: int | None) -> None:
-    """Raises Refusal if each of several ranks would be a launcher; ranks: None where nobody has said how many."""
+    """Raises Refusal if each of several ranks would be a launcher; ranks: None if their number is unknown."""
     found = find(request.trainer_arguments) if request.program and ranks != 1 else None
     if found is None:
         return

@@ -53,7 +53,7 @@ def trainer(request: Request) -> str:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a folder above it may not be entered: nobody knows whether it is there."""
+    """Whether a folder above it may not be entered: it is unknown whether it is there."""
     try:
         os.stat(path)
     except PermissionError:

@@ -26,7 +26,7 @@ _MAKES_OPTIONS = re.compile(
     rb"""\b(?:fire|hydra|tyro|jsonargparse|simple_parsing|HfArgumentParser|absl|getopt)\b|["']--?["']"""
 )
 _MOST = 1 << 20  # bytes of a file that are looked at
-_MOST_FILES = 64  # beside the program
+_MOST_FILES = 64  # next to the program
 _LONGEST = 300  # characters of a command in a message
 
 
@@ -102,7 +102,7 @@ def _file(words: Sequence[str]) -> int | None:
 
 
 def _knows(path: str, name: str) -> bool:
-    """Whether the option is in the program, in what it imports, or in a file beside it that may read the words."""
+    """Whether the option is in the program, in what it imports, or in a file next to it that may read the words."""
     texts = [text.replace(b"-", b"_") if name not in _COMMON else text for text in _texts(path)]
     if name not in _COMMON:
         return not texts or any(name.encode() in text for text in texts)

@@ -234,7 +234,7 @@ def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
 
 
 def _sources(facts: Host, address: str) -> Iterator[tuple[str, str]]:
-    """(interface, our address there) of those that do not have the address; of names nobody knows."""
+    """(interface, our address there) of those that do not have the address; of names this is unknown."""
     if family(address) is None:
         return
     for name, sources in facts.interfaces.items():

@@ -54,7 +54,7 @@ class Names:
         os.read(self.wakes, 1 << 12)
 
     def close(self) -> None:
-        """Nobody waits for look-ups any more."""
+        """Look-ups are not waited for any more."""
         with self._lock:
             os.close(self._bell)
             os.close(self.wakes)

@@ -57,7 +57,7 @@ class Guest(Row):
 
 
 def hello(nonce: str, source: str, target: str, port: int) -> bytes:
-    """The first bytes of the connection from one host to another; nobody without the nonce can make them."""
+    """The first bytes of the connection from one host to another; only a host with the nonce can make them."""
     return _HELLO + _secret("hello", nonce, source, target, port)
 
 

@@ -55,7 +55,7 @@ class Entrance:
         self.reasons: dict[int, str] = {}  # why a pod does not take part; what was wrong last
         self.refused: set[int] = set()  # pods for which it is of no use to wait
         self.strangers, self.turned_away = 0, ""  # how many were of no pod of this job; why a pod was refused
-        self.final_names: list[str] = []  # once nobody can come any more
+        self.final_names: list[str] = []  # once no other pod can come
         self.answers: dict[int, Answer] = {}
         self.here = place.address
         self.door = door.Door(lambda: len(self.missing()), self.welcome)
@@ -63,7 +63,7 @@ class Entrance:
         self.files: tuple[int, int] | None = None  # the limits before: those of a launch are its ranks'
 
     def is_complete(self) -> bool:
-        """Whether nobody is missing who may still come."""
+        """Whether all pods that may still come are there."""
         return self.pods is not None and not set(range(self.pods)) - self.present()
 
     def present(self) -> set[int]:

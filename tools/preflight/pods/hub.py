@@ -36,7 +36,7 @@ class Hub(Entrance):
         self.say = say
 
     def meet(self) -> None:
-        """Returns when all pods have come, or the time is over.  Raises Refusal: nobody can listen here."""
+        """Returns when all pods have come, or the time is over.  Raises Refusal: this host cannot listen."""
         self.open()
         began = time.monotonic()
         end, tell_at = began + self.place.wait, began + _TOLD_AFTER

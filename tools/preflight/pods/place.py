@@ -43,11 +43,11 @@ class Place(Record):
     kind:      CHECK or LAUNCH: pods of another kind are told so.
     pods:      how many have ranks; None: the others know it.  number: of this one; None: it has no ranks.
     is_hub:    the others connect to this pod.  host, port: where it listens; host is a name or an address.
-    names:     what the pods are called until they have said it, by number; empty: nobody knows.
+    names:     what the pods are called until they have said it, by number; empty: unknown.
     address:   at which the others reach this pod; empty: that of the route to the hub.
     scheduler: the port that only the scheduler will have, to which the links are tried; None: the pods meet there.
     job:       a digest of what only the pods of this job have alike, as far as they can know.
-    slots, devices: the ranks of this pod, and its physical devices; None: nobody says.
+    slots, devices: the ranks of this pod, and its physical devices; None: not specified.
     table, server: (path, digest) of the operator's rank table, and what it has of this pod.
     wait:      seconds in which all pods must come.  late: the exit code where the hub does not.
     """

@@ -108,7 +108,7 @@ def _number(devices: object) -> int:
 
 
 def _ranks(wanted: Wanted, starter: str, npus: int) -> int:
-    """Of a host for which nobody names a number: on NPUs as many as each host has."""
+    """Of a host without a given number: on NPUs as many as each host has."""
     if wanted.devices:
         return len(wanted.devices)
     if starter == SRUN and (npus == 0 or "SLURM_NTASKS_PER_NODE" in os.environ):

@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     teller = Teller(options.trial)
     with tempfile.TemporaryDirectory(prefix="preflight_trial_") as folder:
-        os.chdir(folder)  # where the launch runs, MindSpore may not write, and what it writes there nobody wants
+        os.chdir(folder)  # where the launch runs, MindSpore may not write, and its files there are not needed
         try:
             _measure(options, teller)
         finally:
@@ -202,7 +202,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _together(ranks: int) -> None:
-    """Nobody leaves while others still talk with it."""
+    """No rank leaves while others still talk with it."""
     from mindspore import ops
 
     _right(_sum(ops.AllReduce(), _ones(SIZES["allreduce_1k"])), ranks)

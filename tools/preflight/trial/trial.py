@@ -101,7 +101,7 @@ def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
 def confirmed(
     found: Sequence[Slow], hosts: Sequence[str], job: Callable[[Sequence[str]], search.Outcome]
 ) -> list[Slow]:
-    """Those that are slow again, beside a host that is not if there is one."""
+    """Those that are slow again, next to a host that is not if there is one."""
     blamed = {host for each in found for host in each.hosts}
     good = next((host for host in hosts if host not in blamed), "")
     outcomes: dict[tuple[str, ...], search.Outcome] = {}
@@ -174,7 +174,7 @@ def advice_of(
 
 
 def for_slurm(hosts: Sequence[str]) -> list[Advice]:
-    """For these nodes of an allocation: nobody but Slurm starts jobs there."""
+    """For these nodes of an allocation: only Slurm starts jobs there."""
     if not hosts:
         return []
     launch = Advice("exclude", tr("for the launch"), f"--exclude {quote(','.join(hosts))}")

@@ -29,7 +29,7 @@ class CheckpointError(Unusable):
 
 
 def folder_of(config: dict) -> str:
-    """The folder of this run's checkpoints: train.ckpt_save_dir, else ckpt in the run's log folder."""
+    """The folder of this run's checkpoints: train.ckpt_save_dir, otherwise ckpt in the run's log folder."""
     return config["train"].get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
 
 
@@ -39,7 +39,7 @@ def rank_folder(folder: str, rank: int) -> str:
 
 
 def earlier_sizes() -> list[int]:
-    """How many ranks the earlier attempts of this job had, after the loss of a host; else empty.
+    """How many ranks the earlier attempts of this job had, after the loss of a host; otherwise empty.
 
     The launcher says so in RESUME_RANK_SIZES (tools/launch/hosts/elastic.py), such as "6,4".  Raises CheckpointError.
     """

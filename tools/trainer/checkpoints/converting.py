@@ -87,7 +87,7 @@ def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy
     """{rank: file in `work`} of the checkpoints in `source`, cut as one strategy file says, as the other says.
 
     None: not cut.  Of labelled checkpoints the newest is taken.  MindSpore converts where one number of ranks
-    divides the other; else the whole is between the two.  Raises CheckpointError.
+    divides the other; otherwise the whole is between the two.  Raises CheckpointError.
     """
     before = strategies.ranks(src_strategy) if src_strategy else 1
     after = strategies.ranks(dst_strategy) if dst_strategy else 1

@@ -150,7 +150,7 @@ def check_ranks(path: str, wanted: int) -> None:
 
 
 def check(shapes: Shapes, source: str, before: str | None, after: str | None) -> None:
-    """Raises CheckpointError unless the parameters of `source` can be cut anew.
+    """Raises CheckpointError unless the parameters of `source` can be cut again.
 
     shapes: {parameter name: shape of rank 0's slice}; before, after: the strategy files, None where nothing is cut.
     MindSpore would take the slices of parameters that it does not find in a strategy file for whole ones.

@@ -43,7 +43,7 @@ TYPES = {
 
 
 def locate(root: str) -> str:
-    """The absolute folder for a config's dataset_root: from the current folder, else the project's."""
+    """The absolute folder for a config's dataset_root: from the current folder, otherwise the project's."""
     for start in (os.getcwd(), project.ROOT):
         if os.path.isdir(os.path.join(start, root)):
             folder = os.path.abspath(os.path.join(start, root))
