@@ -81,7 +81,7 @@ def checked_config(options: argparse.Namespace) -> dict:
 
 
 def knows_its_cuts(config: dict) -> bool:
-    """Whether the network itself says how all its parameters are cut."""
+    """Whether the network itself reports how all its parameters are cut."""
     by_name = config["model"]["name"] in (modes.TENSOR_PARALLEL, modes.CUT_BY_SHARD)
     return by_name and config["parallel"]["mode"] != "auto_parallel" and config["parallel"]["pipeline_stages"] == 1
 

@@ -108,7 +108,7 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 
 def _ask(chips: dict[int, tuple[int, int]]) -> dict[int, programs.Ended]:
-    """What npu-smi says about the super pod of each device; all are asked at once."""
+    """What npu-smi reports about the super pod of each device; all are asked at once."""
     question = [driver.word(driver.NPU_SMI), "info", "-t", "spod-info"]
     commands = {device: [*question, "-i", str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}
     return programs.ask_all(commands, _SECONDS)

@@ -18,7 +18,7 @@ from hccl_tools.table.address import family
 
 
 class Wanted(Record):
-    """What the user's options say about the table; None leaves the choice to this host.
+    """What the user's options state about the table; None leaves the choice to this host.
 
     chip: the generation whose rules apply, None for those common to all.  origin: where it comes from, as text.
     """
@@ -117,7 +117,7 @@ def _seen(wanted: Wanted) -> list[int]:
 
 
 def remarks(wanted: Wanted) -> list[str]:
-    """What to say of device numbers that are written as other tools take them."""
+    """What to report about device numbers that are written as other tools take them."""
     pairs = ("--devices", wanted.devices), ("--visible_devices", wanted.visible_devices)
     return list(filter(None, (device_range.remark(option, text) for option, text in pairs)))
 

@@ -47,7 +47,7 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
 
 
 def advice(bad: Sequence[Problem]) -> str:
-    """What to say of a table that is used although it has the errors `bad`."""
+    """What to report about a table that is used although it has the errors `bad`."""
     return tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
 
 
@@ -86,7 +86,7 @@ def _place(problem: Problem) -> tuple[object, ...]:
 
 
 def _collapsed(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems in their order; of more than _MOST_ALIKE only the first, which says how many there are.
+    """The problems in their order; of more than _MOST_ALIKE only the first, which states how many there are.
 
     Alike: the same code at the same keys of different entries, with the same text, or with values of the wrong type.
     """

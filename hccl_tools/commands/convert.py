@@ -124,7 +124,7 @@ def named(name: str, target: str) -> JsonObject:
 
 
 def check(table: JsonObject, what: str, generation: str | None) -> None:
-    """Says what validate_hccl.py says of the result.  Raises Refusal if it is not good."""
+    """Reports what validate_hccl.py reports about the result.  Raises Refusal if it is not good."""
     problems = verdict.check(table, None if generation == "any" else generation)
     if bad := errors(problems):
         raise reading.refusal(BAD, bad, what)

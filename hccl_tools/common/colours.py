@@ -60,7 +60,7 @@ def wanted(stream: Any) -> bool:
 
 
 def shown(text: str, style: str, coloured: bool = True) -> str:
-    """The text, which is harmless, as a terminal gets it.  coloured: what `wanted` says of that."""
+    """The text, which is harmless, as a terminal gets it.  coloured: what `wanted` states about that."""
     if not coloured or not style:
         return text
     size = len(text)

@@ -186,7 +186,7 @@ def more(number: int = 1) -> None:
 
 
 def bytes_of(path: str) -> int:
-    """The size of a file that will be read; 0 where that cannot be known, and reading it will say why."""
+    """The size of a file that will be read; 0 where that cannot be known, and reading it will state why."""
     try:
         return os.path.getsize(path)
     except (OSError, ValueError):  # ValueError: a name that cannot be one

@@ -64,7 +64,7 @@ def marked(message: str) -> str:
 
 
 NAMES = ("zh", "en")  # the values of --lang
-MEANING = marked("the language of the messages (default: that of your locale)")  # what --help says of it
+MEANING = marked("the language of the messages (default: that of your locale)")  # what --help prints about it
 
 
 def use(name: str) -> None:

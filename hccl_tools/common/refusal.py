@@ -21,7 +21,7 @@ class Refusal(Exception):
 
 
 class NotHere(Refusal):
-    """This machine has none of the devices that a launch needs; the launcher says what to type instead."""
+    """This machine has none of the devices that a launch needs; the launcher reports what to type instead."""
 
 
 def refused(message: str, **values: object) -> Refusal:

@@ -28,13 +28,13 @@ def _file() -> str:
 
 
 def described() -> str:
-    """The version, and in a checkout what git says of the commit: ``1.0.0 (v1.0.0-3-g1a2b3c4)``."""
+    """The version, and in a checkout what git reports about the commit: ``1.0.0 (v1.0.0-3-g1a2b3c4)``."""
     commit = of_commit()
     return f"{number()} ({commit})" if commit else number()
 
 
 def of_commit() -> str:
-    """What git says of the checkout's commit; empty where there is no checkout or no git."""
+    """What git reports about the checkout's commit; empty where there is no checkout or no git."""
     if not os.path.exists(project.path(".git")):
         return ""
     import subprocess  # few commands ask

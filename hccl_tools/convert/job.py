@@ -17,13 +17,13 @@ HOSTS = "hosts"  # the name of the form that is a list of hosts
 
 
 class Job(Record):
-    """What one file says of a job.
+    """What one file states about a job.
 
     source:  the format of the file.
     head:    the keys of the table itself, without its lists of servers and their numbers.
     servers: the keys of each server, without its devices; server_id is its name.
     devices: the keys of each device, under the names of version 1.0: device_id, device_ip and rank_id are texts.
-    owners:  the position in `servers` of each device's server; NO_SERVER where the file does not say it.
+    owners:  the position in `servers` of each device's server; NO_SERVER where the file does not state it.
     """
 
     source: str

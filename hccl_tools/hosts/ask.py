@@ -59,7 +59,7 @@ class Answer(Record):
     host:    its line of the hostfile, without the user.
     content: its result, as JSON; None if it has none.
     lines:   remarks, or why there is no content.
-    version: the words of its elsewhere.Version; empty: it does not say it.
+    version: the words of its elsewhere.Version; empty: it does not state it.
     """
 
     host: str

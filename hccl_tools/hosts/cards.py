@@ -158,7 +158,7 @@ def _set(addresses: dict[int, str]) -> dict[int, Ended]:
 
 
 def _wait_for_health(facts: Gathered) -> None:
-    """Asks until every device has probed its detect address; no event says when it has."""
+    """Asks until every device has probed its detect address; no event states when it has."""
     deadline = time.monotonic() + _HEALTH_SECONDS
     waiting = facts
     while waiting:

@@ -104,7 +104,7 @@ def problems(hosts: Mapping[str, Found]) -> list[str]:
 
 
 def differ(hosts: Mapping[str, Version | None]) -> list[str]:
-    """The same for hosts that have said only which version they have; None: one that does not say it."""
+    """The same for hosts that have said only which version they have; None: one that does not state it."""
     return problems(
         {name: Found(version=found or Version(number=finder.UNKNOWN, digest="")) for name, found in hosts.items()}
     )

@@ -38,7 +38,7 @@ class Host(Row):
     """A host of a list."""
 
     login: str  # [user@]host, as ssh takes it
-    slots: int | None  # None: the list does not say
+    slots: int | None  # None: the list does not state it
     spare: bool = False
     written: bool = False  # slots is what the list has, and not a count of its lines
 

@@ -17,7 +17,7 @@ _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,9})([^0-9]*)", re.DOTALL)
 
 
 class NotASet(ValueError):
-    """The word has brackets in which there are no numbers; the message says what is wrong."""
+    """The word has brackets in which there are no numbers; the message states what is wrong."""
 
 
 def split(text: str) -> list[str]:

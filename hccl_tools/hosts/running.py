@@ -76,7 +76,7 @@ class Running:
             written = os.write(self.process.stdin.fileno(), self.to_send)
         except BlockingIOError:
             return True
-        except OSError:  # it reads no more; its exit status will say why
+        except OSError:  # it reads no more; its exit status will state why
             return False
         self.to_send = self.to_send[written:]
         return bool(self.to_send)

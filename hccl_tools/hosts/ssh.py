@@ -59,7 +59,7 @@ def words(agent: Sequence[str], host: str, command: str, listens: bool, connect:
 def command(folder: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
     """A shell command for another host: the words, in that folder, with these variables.
 
-    It begins with an empty line on stdout, which says that sshd has let us in.
+    It begins with an empty line on stdout, which states that sshd has let us in.
     """
     return " ".join(_parts(folder, words, environment))
 

@@ -179,7 +179,7 @@ class _Work:
             self._see_end(running, 0.001)
 
     def _see_end(self, running: Running, pause: float) -> None:
-        """Notes the end of a command that has closed its stdout; no event says when it has ended."""
+        """Notes the end of a command that has closed its stdout; no event states when it has ended."""
         if running not in self.running:
             return
         if running.process.poll() is None:

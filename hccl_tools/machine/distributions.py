@@ -32,7 +32,7 @@ class Distributions:
         return next(filter(None, map(_read, self._paths.get(_key(name), ()))), None)
 
     def owners(self, modules: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """{module: (name, version)} of those of the modules that a distribution says it has."""
+        """{module: (name, version)} of those of the modules that a distribution states it has."""
         wanted, found = set(modules), dict[str, tuple[str, str]]()
         for paths in self._paths.values():
             for path in paths:

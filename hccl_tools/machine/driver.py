@@ -19,7 +19,7 @@ HCCN_TOOL, NPU_SMI = "hccn_tool", "npu-smi"
 
 
 def setting(key: str, default: str) -> str:
-    """What /etc/ascend_install.info says of the installation, otherwise `default`."""
+    """What /etc/ascend_install.info states about the installation, otherwise `default`."""
     return system_files.value(INSTALL_INFO, key) or default
 
 
@@ -87,7 +87,7 @@ def remedy(said: str) -> str:
 
 
 def remedy_for(ended: programs.Ended) -> str:
-    """The same for all that the program has printed: the first line may say nothing of the cause."""
+    """The same for all that the program has printed: the first line may state nothing of the cause."""
     return remedy(f"{ended.stderr}\n{ended.stdout}\n(exit {ended.status})")
 
 
@@ -105,7 +105,7 @@ def _as_other_user() -> str:
 
 
 def _remedies() -> list[tuple[str, str]]:
-    """(what it says, what to do), the surest first."""
+    """(what it states, what to do), the surest first."""
     libraries = f"{root()}/driver/lib64"
     path = f"{libraries}/driver:{libraries}/common:$LD_LIBRARY_PATH"
     return [

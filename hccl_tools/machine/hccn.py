@@ -106,7 +106,7 @@ def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
         waiting = [device for device in waiting if "is busy" in answers[device].stdout + answers[device].stderr]
         if not waiting:
             break
-        time.sleep(0.1 * (attempt + 1))  # no event says when the tool's lock is free
+        time.sleep(0.1 * (attempt + 1))  # no event states when the tool's lock is free
     return answers
 
 

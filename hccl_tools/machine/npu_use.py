@@ -33,7 +33,7 @@ class Holder(Row):
 
 
 class Use(Record):
-    """What npu-smi says; failure: why it says nothing, "" if it does."""
+    """What npu-smi reports; failure: why it states nothing, "" if it does."""
 
     cards: Mapping[int, Card] = {}  # by device
     holders: Sequence[Holder] = ()

@@ -96,7 +96,7 @@ def npus() -> Visible:
 def _places(text: str, here: list[int]) -> list[int]:
     """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: unknown).  Raises Refusal.
 
-    CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log says so.
+    CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log states this.
     """
     found: list[int] = []
     for word in text.split(","):
@@ -198,7 +198,7 @@ def _uuids() -> list[str]:
 
 
 def number_of_gpus() -> int:
-    """How many GPUs nvidia-smi lists here, whatever the variable says."""
+    """How many GPUs nvidia-smi lists here, whatever the variable states."""
     return sum(line.startswith("GPU ") for line in _listed_gpus().splitlines())
 
 

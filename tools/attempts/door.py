@@ -53,7 +53,7 @@ class Door:
         self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
 
     def greet(self, guest: Connection) -> None:
-        """Lets a guest take part, or says why not."""
+        """Lets a guest take part, or states why not."""
         if guest not in self.guests:
             return
         try:
@@ -63,7 +63,7 @@ class Door:
             self.forget(guest)
 
     def take_in(self, guest: Connection, listen: Callable[[], None], *answer: object) -> None:
-        """The guest takes part, and hears it; `listen` takes what it says from now on."""
+        """The guest takes part, and hears it; `listen` takes what it sends from now on."""
         del self.guests[guest]
         self.selector.modify(guest.plug, selectors.EVENT_READ, listen)
         guest.send(["welcome", *answer])
@@ -75,7 +75,7 @@ class Door:
         connection.plug.close()
 
     def forget_silent(self) -> None:
-        """Closes the connections of guests that have said nothing in time."""
+        """Closes the connections of guests that have sent nothing in time."""
         now = time.monotonic()
         for guest in [guest for guest, until in self.guests.items() if now >= until]:
             self.forget(guest)

@@ -122,7 +122,7 @@ class Hub:
         return ""
 
     def listen(self, number: int) -> None:
-        """What a host says; without a connection it is lost."""
+        """What a host reports; without a connection it is lost."""
         host = self.hosts.get(number)
         if host is None:
             return
@@ -135,7 +135,7 @@ class Hub:
             self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
 
     def look_after_connections(self) -> None:
-        """Sends what did not go out at once, and closes the connections of guests that say nothing."""
+        """Sends what did not go out at once, and closes the connections of guests that send nothing."""
         for host in self.hosts.values():
             if host.unsent:
                 host.flush()

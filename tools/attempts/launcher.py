@@ -31,7 +31,7 @@ class Launcher:
             self._read()
 
     def facts(self) -> dict[str, Any]:
-        """What the plan says about the job and its hosts (tools/launch/hosts/launchers.py)."""
+        """What the plan states about the job and its hosts (tools/launch/hosts/launchers.py)."""
         facts: dict[str, Any] = json.loads(self._facts)
         return facts
 

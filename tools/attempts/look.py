@@ -35,13 +35,13 @@ class Asked(Record):
 
 
 class Came(Record):
-    """What its logs say.  A step is numbered from the start of the run; 0: no log has one."""
+    """What its logs state.  A step is numbered from the start of the run; 0: no log has one."""
 
     reached: int  # the furthest step
     before: int  # the furthest of the attempts before
     steps: int | None  # that it made; None: no log has one
     saved: str = ""  # a checkpoint that is further than all before; "": there is none
-    place: str = ""  # where the rank died: "at step 12 of epoch 3"; "": no log says it
+    place: str = ""  # where the rank died: "at step 12 of epoch 3"; "": no log states it
     error: str = ""  # of what it died
     alike: Sequence[int] = ()  # the attempts in which it died there of the same, from 1 on, with this one
 

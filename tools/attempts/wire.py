@@ -80,7 +80,7 @@ class Connection:
         return [message(line) for line in lines]
 
     def send(self, words: list[Any]) -> None:
-        """Sends it now, or as soon as there is room.  What cannot be sent is lost: `receive` then says why."""
+        """Sends it now, or as soon as there is room.  What cannot be sent is lost: `receive` then reports why."""
         self.unsent += json.dumps(words).encode() + b"\n"
         self.flush()
 

@@ -38,7 +38,7 @@ class Declaration(Record):
     others: str = ""  # mpirun_words: the options of mpirun are taken, too
     quoted: bool = False  # the program is one quoted argument, see quoted.py
     grace: str = "10"  # the default of --grace
-    exit_codes: str = ""  # what --help says of them, in English; empty: those of a launch
+    exit_codes: str = ""  # what --help prints about them, in English; empty: those of a launch
     note: str = ""  # what to tell the user before the launch, already in their language
     extra: dict[str, str]  # what else tools.launch.request.Request takes from the script
 

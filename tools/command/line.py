@@ -26,7 +26,7 @@ class MpirunWords(Record):
         return cls(passed=[], given={}, export=set(), values={})
 
     def binds(self) -> bool:
-        """Whether they say how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then."""
+        """Whether they state how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then."""
         return "bind_to" in self.given or ":PE=" in self.given.get("map_by", "").upper()
 
 

@@ -82,7 +82,7 @@ def _check_values(option: _Typed, number: int) -> None:
 
 
 def _apply(option: _Typed, meaning: Meaning) -> None:
-    """Does what the table says."""
+    """Does what the table states."""
     line, text, values = option.line, meaning.text, option.values
     if meaning.kind == "same":
         take_option(line, [f"--{text}={values[-1]}" if values else f"--{text}"])

@@ -117,7 +117,7 @@ def _variable(line: Line, word: str, behind: Sequence[str]) -> Refusal:
 
 
 def as_value(line: Line) -> str:
-    """Where an option has taken what looks like a program or a config, the end of a message that says so."""
+    """Where an option has taken what looks like a program or a config, the end of a message that states this."""
     found = ""
     for name, value in line.options:
         if value.endswith((*_PROGRAMS, *_CONFIGS)) and name not in TAKE_FILES:
@@ -164,7 +164,7 @@ def is_run(line: Line, word: str) -> bool:
 
 
 def _named(line: Line) -> str:
-    """The option that says what to start; empty if none does."""
+    """The option that states what to start; empty if none does."""
     return next((name for name in ("config", "train_script", "pytest") if line.given(name)), "")
 
 
@@ -202,7 +202,7 @@ def _runs(word: str) -> bool:
 
 
 def _is_launcher(word: str) -> bool:
-    """Whether it is the name of a launcher, which need not be here: the launch says what to type instead."""
+    """Whether it is the name of a launcher, which need not be here: the launch states what to type instead."""
     from tools.launch.programs import launchers  # few command lines need it
 
     return os.path.basename(word) in launchers.NAMES

@@ -101,7 +101,7 @@ def finish(line: Line) -> None:
     if not is_number(hosts) or int(hosts) < 1:
         raise line.misused("--nnodes {hosts}: write how many hosts there are, such as 2", hosts=quote(hosts))
     if not all(map(is_number, filter(None, (world, each)))):
-        return  # the request says so
+        return  # the request states this
     if not world and not each:
         raise line.misused(
             "--nnodes {hosts}: how many ranks has each host? Add them, such as: --nproc_per_node 8", hosts=hosts

@@ -89,7 +89,7 @@ def _not_yaml(text: str, reason: str, mark: Any) -> str:
     found = line[mark.column : mark.column + 1]
     if found == "\t" and "character" in reason:
         reason = tr("a tab before the text; indent with blanks")
-    elif found and reason.startswith("found character"):  # PyYAML's half in C does not say which one
+    elif found and reason.startswith("found character"):  # PyYAML's half in C does not state which one
         reason = tr("a text cannot begin with {character}; put it in quotes", character=shown(found))
     return tr("not YAML: {reason} (column {column})", reason=reason, column=mark.column + 1)
 

@@ -24,7 +24,7 @@ def to_compare() -> str:
 def conflict(job: Job, found: list[Wait]) -> Verdict | None:
     """HCCL compared what two ranks want to do, and it differs."""
     if len(job.processes) < 2 and not job.ranks:
-        return None  # its line says all that is known
+        return None  # its line states all that is known
     for process in job.processes:
         for event in process.events:
             if event.kind != "conflict":

@@ -67,7 +67,7 @@ def first(job: Job) -> Death | None:
 
 
 def _of_tables(job: Job, witness: Process) -> list[Death]:
-    """What the last part of each table says."""
+    """What the last part of each table states."""
     found = []
     for one in witness.findings:
         parts: list[tuple[Event, dict[str, dict[str, str]]]] = []

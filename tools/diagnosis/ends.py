@@ -137,7 +137,7 @@ def follows(member: Member) -> bool | None:
 
 
 def who(member: Member) -> str:
-    """``rank 2 (host node1, device 0)``, as far as launch.json says it."""
+    """``rank 2 (host node1, device 0)``, as far as launch.json states it."""
     parts = [tr("host {host}", host=one_line(member.host))] if member.host else []
     parts += [tr("device {device}", device=member.device)] if member.device is not None else []
     return f"{short_who(member)} ({', '.join(parts)})" if parts else short_who(member)

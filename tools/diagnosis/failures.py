@@ -41,7 +41,7 @@ class Failure(Record):
     process: Process
     seen: Seen
     path: str  # of the log that has it
-    clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line says of what
+    clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line states about what
     raised: bool  # an exception of Python
     may_go_on: bool  # a program may catch it, or go on after it: it has not ended this one for sure
     known: bool  # what it is, is known: a failure of configs/, a code of CANN, an exception that wraps no other

@@ -65,14 +65,14 @@ def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Of
 
 
 def _is_told(job: Job) -> bool:
-    """Whether it says anything to name a root: not of one log alone, of a job with an unknown number of ranks."""
+    """Whether it states anything to name a root: not of one log alone, of a job with an unknown number of ranks."""
     return len(job.processes) > 1 or job.ranks > 0
 
 
 def _of(
     job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, ended_first: list[Failure] | None = None
 ) -> Verdict:
-    """ended_first: the one whose process ended first, as what started the ranks says."""
+    """ended_first: the one whose process ended first, as what started the ranks states."""
     if len(rows) == 1:
         why = tr("no other rank has an error that does not follow from a wait")
         if not job.complete:

@@ -67,7 +67,7 @@ def get_ready(entries: list[KnownFailure]) -> None:
 
 
 def _without_pages(reading: Reading) -> Reading:
-    """Without the pages of a bundle, which say again what its logs say."""
+    """Without the pages of a bundle, which state again what its logs state."""
     names = {one.path.replace(":", os.sep): one.path for one in reading.findings}  # archive.tar.gz:contents.txt
     pages = {path for name, path in names.items() if bundle_pages.is_page(name, names.keys())}
     return reading.replace(findings=[one for one in reading.findings if one.path not in pages]) if pages else reading

@@ -44,7 +44,7 @@ class Tally:
         )
 
     def lines(self) -> list[str]:
-        """What the report says of it."""
+        """What the report states about it."""
         said = [self.trouble] if self.trouble else []
         if self.bytes:
             text = tr(
@@ -57,7 +57,7 @@ class Tally:
 
 
 def settle(run_dir: str, attempts: list[dict[str, Any]], keep: str) -> list[str]:
-    """Removes and cuts plogs as `keep` says: failed, all or none; returns what the report says of it."""
+    """Removes and cuts plogs as `keep` says: failed, all or none; returns what the report states about it."""
     tally = Tally()
     for attempt in attempts:
         failed = attempt["exit"] != 0 or attempt["first_failure"] is not None

@@ -53,11 +53,11 @@ def by_links(processes: list[Process]) -> None:
             process.rank = int(next(iter(own))) if len(own) == 1 else None
 
 
-# ---- Files that say which rank and address a device has: rank tables of any version, and ModelArts' pages of hosts.
+# ---- Files that state which rank and address a device has: rank tables of any version, and ModelArts' pages of hosts.
 
 
 class Place(Row):
-    """A rank, its device, the device's address and its host; empty where the file does not say it."""
+    """A rank, its device, the device's address and its host; empty where the file does not state it."""
 
     rank: int
     device: int
@@ -74,7 +74,7 @@ class Host(Row):
 
 
 def of_tables(papers: dict[str, bytes]) -> list[Place]:
-    """The devices of all rank tables among the files; validate_hccl.py says what is wrong with one that is none."""
+    """The devices of all rank tables among the files; validate_hccl.py reports what is wrong with one that is none."""
     found: list[Place] = []
     for name, content in papers.items():
         if not name.endswith(".json") or os.path.basename(name) == "launch.json":

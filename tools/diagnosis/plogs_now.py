@@ -109,7 +109,7 @@ def event_lines(events: list[Event]) -> list[str]:
 
 
 def _read(files: list[Plog], found: list[Findings], since: float) -> Iterator[Event]:
-    """Adds to `found` what the logs say, and yields the last event of each that was written since then."""
+    """Adds to `found` what the logs state, and yields the last event of each that was written since then."""
     fast = matcher.installed()
     budget = MOST if fast else MOST_SLOW
     scan.use(known_failures.load()[0])

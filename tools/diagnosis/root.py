@@ -146,7 +146,7 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
 
 
 def _sayer(process: Process, event: Event) -> Process | Target:
-    """Who says it: by the line itself where the log does not tell."""
+    """Who states it: by the line itself where the log does not tell."""
     said = event.values
     if process.rank is not None or process.pid is not None or not said.get("by_device"):
         return process
@@ -160,7 +160,7 @@ def _link(one: Process | Target) -> list[str]:
 def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:
     """Who is at that device of that host.
 
-    Where no log names the host, it is the one that all waited for who say so, if its number fits the device.
+    Where no log names the host, it is the one that all waited for who state this, if its number fits the device.
     """
     here = job.by_place.get((address, device))
     if here is not None:
@@ -176,10 +176,10 @@ def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list
 
 
 class _Came(Record):
-    """What the root of a communicator says of those that came to it."""
+    """What the root of a communicator states about those that came to it."""
 
-    wanted: int = 0  # 0: no line says it
-    number: int = 0  # of those that came; 0: no line says it
+    wanted: int = 0  # 0: no line states it
+    number: int = 0  # of those that came; 0: no line states it
     came: frozenset[int] = frozenset()
     missing: frozenset[int] = frozenset()
     limit: int = 0  # seconds
@@ -215,7 +215,7 @@ def _missing(job: Job) -> Verdict | None:
         list_of = _came(process)
         wanted, came, missing = list_of.wanted, list_of.came, set(list_of.missing)
         if came and list_of.number in (0, len(came)):  # else the list is not whole
-            # where no line says how many: a gap in the numbers shows those up to the last one that came
+            # where no line states how many: a gap in the numbers shows those up to the last one that came
             missing |= set(range(min(wanted or max(*came, of_job), 1 << 20))) - came
         if not missing:
             continue

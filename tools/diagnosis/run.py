@@ -32,7 +32,7 @@ class Member(Record):
     status: int | None
     path: str  # of its log
     log: log_tail.RankLog
-    trouble: str | None = None  # why the log says nothing
+    trouble: str | None = None  # why the log states nothing
     exception: PythonException | None = None
     refusal: list[str] = []  # what the trainer said when it ended without an exception, by its name
     host: str | None = None  # where the launch has several

@@ -30,7 +30,7 @@ _KIND_ENDS = "_ms"  # of slowness.Pace's kinds; launch.json has them without
 
 
 def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: int) -> dict[str, Any]:
-    """What launch.json says of one.  attempt: 0 is the first; steps: for so many it was slow."""
+    """What launch.json states about one.  attempt: 0 is the first; steps: for so many it was slow."""
     return {
         "rank": rank,
         "device": device,

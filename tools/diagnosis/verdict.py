@@ -35,7 +35,7 @@ class Verdict(Record):
     certainty: str
     why: str
     next: list[str] = []  # commands, and what to look at
-    text: str = ""  # the line of a log that says it
+    text: str = ""  # the line of a log that states it
     time: float | None = None
 
 

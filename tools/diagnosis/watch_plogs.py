@@ -64,7 +64,7 @@ class Said:
         self._dropped, self._since = 0, 0.0
 
     def line(self, text: str) -> None:
-        """Says it, unless there were too many; then there is still room for the number of those left out."""
+        """Reports it, unless there were too many; then there is still room for the number of those left out."""
         now = self._clock()
         self._forget(now)
         if len(self._times) < MOST_LINES - 1:
@@ -158,7 +158,7 @@ def waits(launcher: int, follower: follow.Follower) -> Iterator[bool]:
 
 
 def speaker(name: str, before: str) -> Callable[[str], None]:
-    """Says a line on stderr, in one write; ends this process if it is not read."""
+    """Prints a line on stderr, in one write; ends this process if it is not read."""
 
     encoding = sys.stderr.encoding if sys.stderr else "utf-8"
 

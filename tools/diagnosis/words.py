@@ -33,7 +33,7 @@ MOST_LINES = 12
 COLUMNS = 200
 _NAME_OF_SCRIPT = 24  # columns that the report of a launch puts before each line
 _MOST_ALSO = 8
-_KERNEL = "dmesg -T"  # the command that says what the kernel killed
+_KERNEL = "dmesg -T"  # the command that states what the kernel killed
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -53,7 +53,7 @@ def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
 
 
 def lines_of(answer: Answer, columns: int = COLUMNS, more: str = "") -> list[str]:
-    """The lines of the answer; where they are too many, `more` replaces those that say least."""
+    """The lines of the answer; where they are too many, `more` replaces those that state least."""
     writer = _Writer(columns)
     writer.answer(answer)
     writer.sure(answer)
@@ -84,10 +84,10 @@ class _Writer:
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it says
+        self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it states
         self._said: set[str] = set()  # texts that come once
         self._paths: set[str] = set()  # logs that are named
-        self._placed = False  # the first line says where the cause is seen
+        self._placed = False  # the first line states where the cause is seen
 
     def lines(self, more: str) -> list[str]:
         """Those that fit."""

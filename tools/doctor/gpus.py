@@ -29,7 +29,7 @@ def questions(_: Options) -> dict[str, list[str]]:
 
 
 def lines(facts: Facts) -> list[Line]:
-    """The GPUs, and what MindSpore says of them."""
+    """The GPUs, and what MindSpore reports about them."""
     if "gpus" not in facts.answers:
         return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi is not on PATH"))]
     asked = facts.answers["gpus"]

@@ -14,9 +14,9 @@ from tools.doctor import page
 
 
 class NpuSmi(Record):
-    """What npu-smi says; the keys are devices."""
+    """What npu-smi reports; the keys are devices."""
 
-    failure: str | None = None  # why it says nothing
+    failure: str | None = None  # why it states nothing
     remedy: str = ""  # what to do then
     absent: bool = False  # there is none
     driver: str | None = None

@@ -29,7 +29,7 @@ def questions(_: Options) -> dict[str, list[str]]:
 
 
 def lines(facts: Facts) -> list[Line]:
-    """The devices together, each device, and what says who holds them and where they are."""
+    """The devices together, each device, and what states who holds them and where they are."""
     npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
     found += _seen(npus)
@@ -133,7 +133,7 @@ def _held(devices: list[int], cores: list[int]) -> str:
 
 
 def _conf(npus: Npus, conf: str) -> Line:
-    """The file of addresses, and whether the cards use what it says."""
+    """The file of addresses, and whether the cards use what it states."""
     name = "hccn.conf"
     try:
         in_file, fault = hccn.read_conf(conf)

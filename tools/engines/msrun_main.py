@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tell() -> None:
-    """Says it to the launcher, and to the agents that start from now on."""
+    """Reports it to the launcher, and to the agents that start from now on."""
     os.environ["LAUNCH_HEALS"] = "yes"
     line = f"\n.{os.environ.get('LAUNCH_SECRET', '')} handed\n"
     try:

@@ -32,7 +32,7 @@ class Relayed(Agents):
     _told = -1  # the pipe from the engine
 
     def cancelled(self) -> Cancelled | None:
-        """The event when an agent says that the engine itself ends the job; None: no rank has failed then."""
+        """The event when an agent reports that the engine itself ends the job; None: no rank has failed then."""
         return None
 
     def start(self) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_all(run: Run, title: str, task: Callable[[int, int], object], seconds: float) -> None:
-    """Says what such a process tells.  The job ends as it would without it, if no more processes may be started."""
+    """Reports what such a process tells.  The job ends as it would without it, if no more processes may be started."""
     try:
         beside = Beside(run.world, title, task)
     except OSError:

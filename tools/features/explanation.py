@@ -81,7 +81,7 @@ class Explanation(Feature):
             self._ask(wanted, page)
 
     def _ask(self, wanted: dict[str, Any], page: tuple[str, float] | None) -> None:
-        """Asks the child for all of it, and passes on what it says."""
+        """Asks the child for all of it, and passes on what it states."""
         run = self.run
         beside, self._beside = self._beside, None
         if beside is None or not beside.lives():  # it was killed

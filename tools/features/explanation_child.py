@@ -120,7 +120,7 @@ def get_ready(plogs: bool = True) -> tuple[Any, str]:
 
 
 def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any = None) -> None:
-    """Says why the run failed, by `tell`, otherwise on stdout; saves that, where the outcome is in launch.json."""
+    """Reports why the run failed, by `tell`, otherwise on stdout; saves that, where the outcome is in launch.json."""
     from tools.diagnosis import find, main
     from tools.launch import record
 

@@ -140,7 +140,7 @@ class Restarts(Feature):
     # ---- whether there is another one --------------------------------------------------------------------------------
 
     def wants_restart(self, number: int) -> bool:
-        """Says why not; the host of rank 0 has said it for a job whose hosts have a launcher each."""
+        """Reports why not; the host of rank 0 has said it for a job whose hosts have a launcher each."""
         if self._busy.held:
             self._why = self._busy.held
             self.run.say(tr("no restart {number}: {reason}", number=number, reason=self._why))

@@ -48,7 +48,7 @@ def _wanted(run: Run) -> dict[str, Any]:
 
 
 class Busy:
-    """What agents say of their hosts before a restart.  All agents of a host see the same; each sees its own device.
+    """What agents report of their hosts before a restart.  All agents of a host see the same; each sees its own device.
 
     seconds: --restart_wait; held: why there can be no other restart, "" if there can.
     """

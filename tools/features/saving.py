@@ -112,7 +112,7 @@ def _not_saved(found: dict[str, Any]) -> str:
 
 
 def _place(rank: Member) -> tuple[int, int] | None:
-    """The epoch and the step of it after which the rank has saved, by its log; None: it does not say so."""
+    """The epoch and the step of it after which the rank has saved, by its log; None: it does not state this."""
     try:
         with open(rank.log, "rb") as file:
             file.seek(0, os.SEEK_END)

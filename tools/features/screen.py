@@ -44,7 +44,7 @@ class Screen(Feature):
             self._live = beside
 
     def _can_draw(self) -> bool:
-        """Whether there can be a live table; says why not."""
+        """Whether there can be a live table; states why not."""
         if not os.isatty(1) or os.environ.get("TERM", "dumb") == "dumb":
             self.run.note(tr("--console table needs a terminal; this shows rank 0's log instead"))
             return False
@@ -170,7 +170,7 @@ class Screen(Feature):
 
 
 def _touch(log: str) -> None:
-    """The log is there before its rank; if that fails, the rank says so."""
+    """The log is there before its rank; if that fails, the rank reports it."""
     try:
         os.close(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666))
     except OSError:

@@ -91,7 +91,7 @@ class Together(Feature):
         self._tell()
 
     def _tell(self) -> None:
-        """Says what has not been said: the numbers of a finding change with each look."""
+        """Reports what has not been said: the numbers of a finding change with each look."""
         rows = [row for row in findings.without_effects(self._rows) if _key(row) not in self._said]
         self._said.update(map(_key, rows))
         for line in findings.report(rows):
@@ -103,7 +103,7 @@ class Together(Feature):
         self._rows = [row for row in self._rows if _key(row) not in new] + rows
 
     def _host_has(self, line: str) -> None:
-        """Keeps what an agent says about its host; compares the hosts when all of them have answered."""
+        """Keeps what an agent reports about its host; compares the hosts when all of them have answered."""
         _, rank, text = line.split(" ", 2)
         member = self.run.supervisor.members.get(rank)
         if member is None:
@@ -199,7 +199,7 @@ class Together(Feature):
         return False
 
     def _apart(self, *, ended: bool, is_on: bool = True) -> list[Row]:
-        """Ranks that have not joined the cluster, as the log of its scheduler says.
+        """Ranks that have not joined the cluster, as the log of its scheduler reports.
 
         Only those that use MindSpore count, and that have got somewhere: a log has a loss, or they have ended well.
         """

@@ -83,7 +83,7 @@ class First(agent.Agent):
     def _ranks(self) -> int:
         """How many ranks this host has."""
         told = self.told
-        if told["ENGINE"] == "mpirun":  # which counts as its words say
+        if told["ENGINE"] == "mpirun":  # which counts as its words state
             number = os.fsdecode(told.base.get(b"OMPI_COMM_WORLD_LOCAL_SIZE", b""))
             if number.isascii() and number.isdigit():
                 return int(number)
@@ -126,7 +126,7 @@ class First(agent.Agent):
         return len(self._begun) == len(orders) and self._await(lambda: all(one.known or one.gone for one in guests))
 
     def _is_over(self) -> bool:
-        """Whether the process has ended, or says why there are no forks."""
+        """Whether the process has ended, or states why there are no forks."""
         return bool(self._why) or self._ended is not None
 
     def _start(self, words: list[str], found: Environment) -> None:

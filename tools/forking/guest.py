@@ -28,7 +28,7 @@ class Guest:
         self.known = self.gone = False
 
     def tell(self, *message: object) -> None:
-        """Says it, unless the other end is gone."""
+        """Reports it, unless the other end is gone."""
         if not self.gone:
             link.tell(self.connection, message)
 

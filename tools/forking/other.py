@@ -44,7 +44,7 @@ class Other(agent.Agent):
     # ---- the start ---------------------------------------------------------------------------------------------------
 
     def spawn(self, words: list[str], found: Environment, log: int) -> None:
-        """Lets the first agent start the rank; starts it where that agent is not there, or says so."""
+        """Lets the first agent start the rank; starts it where that agent is not there, or states this."""
         self.words = words
         wanted = order.of(self.told, words, found, self.log)
         if self._connect() and self._send(link.packed(("order", *wanted))):

@@ -29,7 +29,7 @@ RUNNING, LOST = "running", "lost"  # the states of a run without an outcome
 
 
 class Tried(Row):
-    """One attempt of a run; None: launch.json does not say."""
+    """One attempt of a run; None: launch.json does not state it."""
 
     steps: int | None  # that it made
     reached: int | None  # the furthest step, from the start of the run
@@ -38,7 +38,7 @@ class Tried(Row):
 
 
 class Run(Record):
-    """One run.  What launch.json does not say, or says in a form of its own, is None."""
+    """One run.  What launch.json does not state, or states in a form of its own, is None."""
 
     folder: str
     script: str | None
@@ -79,7 +79,7 @@ def read_all(logs: str) -> list[Run]:
 
 
 def read(folder: str, patterns: list[Pattern]) -> Run:
-    """The run in `folder`; where its launch.json cannot be read, the cause says why."""
+    """The run in `folder`; where its launch.json cannot be read, the cause states why."""
     try:
         document, trouble = record.read(folder), None
     except Refusal as refusal:
@@ -106,7 +106,7 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
 
 
 def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
-    """Those that say how far they came, which they do with --max_restarts."""
+    """Those that state how far they came, which they do with --max_restarts."""
     every = [*any_json.objects(outcome, "attempts"), outcome]
     said = [(one, one["progress"]) for one in every if isinstance(one.get("progress"), dict)]
     return tuple(
@@ -208,7 +208,7 @@ def has_checkpoints(run: Run) -> bool:
 
 
 def of_removal(run: Run, size_: int) -> dict[str, Any]:
-    """What --json says of a run that could go.  size_: its bytes before."""
+    """What --json prints about a run that could go.  size_: its bytes before."""
     return {"folder": run.folder, "bytes": size_, "removed": not os.path.lexists(run.folder)}
 
 

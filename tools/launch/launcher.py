@@ -211,7 +211,7 @@ def show(text: str, voice: Voice) -> int:
 
 
 def refuse(voice: Voice, refusal: Refusal) -> int:
-    """Says why nothing is launched."""
+    """Reports why nothing is launched."""
     for line in refusal.lines:
         voice.refuse(line)
     return refusal.status

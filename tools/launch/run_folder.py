@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 TRIAL = "preflight_trial-"  # what a folder of logs of a trial begins with: its jobs leave no train.log
-RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script says it (--zoo)
+RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script states it (--zoo)
 
 
 class Taken(Exception):

@@ -43,7 +43,7 @@ class Curve:
             return
         axis = counting.axis_of([found.counted])
         if found.counted.in_epoch > max((step for _, step in found.places), default=0):
-            self._axis = axis  # the log says how many steps an epoch has
+            self._axis = axis  # the log states how many steps an epoch has
         elif found.places and found.places[0][0] < found.places[-1][0]:
             self._axis = axis  # or has a whole one
         losses = found.columns.get("loss", [])

@@ -24,9 +24,9 @@ class Estimate(Row):
 
 
 def estimate(view: View) -> Estimate:
-    """By epochs and steps; otherwise by the time that the trainer says is left.
+    """By epochs and steps; otherwise by the time that the trainer reports is left.
 
-    A rank that has been quiet for longer than it had left says nothing of the end any more.
+    A rank that has been quiet for longer than it had left states nothing of the end any more.
     """
     share, left = _by_lead(view)
     if left is None or view.job.state != RUNNING:

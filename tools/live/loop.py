@@ -200,7 +200,7 @@ def show(view: View, console: Console) -> None:
 
 
 def status(view: View) -> tuple[int, str]:
-    """(the exit code for the job's end, what to say about it)."""
+    """(the exit code for the job's end, what to report about it)."""
     folder = one_line(view.job.folder)
     if view.job.state == LOST:
         text = tr("{run}: its launcher wrote no outcome, and is gone; see the end of its logs", run=folder)

@@ -31,7 +31,7 @@ class Hit(Row):
 
 
 class Findings(Record):
-    """What one log says."""
+    """What one log states."""
 
     path: str
     kind: str
@@ -42,7 +42,7 @@ class Findings(Record):
     last: float | None = None
     errors: int = 0
     error: Seen | None = None  # its first error that does not follow from a wait
-    wrapper: Seen | None = None  # its first error that says only what failed, not why
+    wrapper: Seen | None = None  # its first error that states only what failed, not why
     pids: tuple[int, ...] = ()
     hits: tuple[Hit, ...] = ()
     events: tuple[events.Event, ...] = ()

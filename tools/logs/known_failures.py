@@ -42,7 +42,7 @@ _RECORD = 8  # lines around one: a message of MindSpore or Python may have its w
 
 
 class KnownFailure(Record):
-    """One entry; schemas/diagnoses.schema.json says what the fields mean."""
+    """One entry; schemas/diagnoses.schema.json states what the fields mean."""
 
     code: str
     covers: tuple[str, ...] = ()

@@ -73,7 +73,7 @@ def _parsed(source: str) -> Any:
 
 
 def _best(runs: list[set[str]]) -> set[str]:
-    """The run whose least text says the most; with the same worth, that of the fewest texts."""
+    """The run whose least text states the most; with the same worth, that of the fewest texts."""
     worth = {index: _worth(run) for index, run in enumerate(runs) if run}
     worth = {index: value for index, value in worth.items() if value[1] >= _LEAST}
     return runs[max(worth, key=lambda index: (worth[index], -len(runs[index])))] if worth else set()

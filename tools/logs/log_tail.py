@@ -19,7 +19,7 @@ MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 K
 _MOST_MESSAGE = 12  # lines of an exception's message
 _MOST_CHAIN = 8  # exceptions that led to each other
 _MOST_FRAMES = 400  # lines of a traceback
-_LAST_WORDS = 20  # lines at the end of a log in which a trainer says why it ends
+_LAST_WORDS = 20  # lines at the end of a log in which a trainer reports why it ends
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
@@ -103,7 +103,7 @@ def last_exception(lines: list[str]) -> PythonException | None:
 
 
 def _of_chain(lines: list[str]) -> PythonException | None:
-    """The exception of the last traceback; of those that led to each other the one that says why the program ended.
+    """The exception of the last traceback; of those that led to each other the one that states why the program ended.
 
     That is the last one.  But if one only reports that a wait or the program was ended, what was
     raised after it follows from it, and what was raised before it has led to it.

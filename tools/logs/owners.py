@@ -127,9 +127,9 @@ def role_of(stem: str, folders: list[str] | tuple[str, ...] = ()) -> str:
 
 
 def of_lines(owner: Owner, voice: Voice | None, ranked: bool, told: list[Event], program: str) -> Owner:
-    """What the lines say of it: they know better than the name of the file.
+    """What the lines state of it: they know better than the name of the file.
 
-    voice: whose lines they are, where the file says that; ranked: it does so for ranks, so that the lines without a
+    voice: whose lines they are, where the file states that; ranked: it does so for ranks, so that the lines without a
     name are those of what has started them; program: the first one that its lines name.
     """
     if voice:
@@ -215,5 +215,5 @@ def kind_of(name: str, head: bytes) -> str:
 
 
 def is_of_pod(head: bytes) -> bool:
-    """Whether these are the first bytes of what Kubernetes says of a pod."""
+    """Whether these are the first bytes of what Kubernetes states about a pod."""
     return bool(_DESCRIBED.match(head) or (_OBJECT.match(head) and _OF_POD.search(head)))

@@ -29,7 +29,7 @@ class Reader:
         self.ranks = 0  # of the events those that each rank has
         self.told: dict[int, int] = {}  # of these the last row, by the number of the form
         self.error: Seen | None = None
-        self.wrapper: Seen | None = None  # the first that says only what failed
+        self.wrapper: Seen | None = None  # the first that states only what failed
         self.first: float | None = None
         self.last: float | None = None
         self.pids: dict[int, None] = {}

@@ -127,13 +127,13 @@ def ready(kind: str, fast: bool) -> None:
 
 
 def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> Findings | None:
-    """What the log says as a whole, see `read_all`: where it is of several ranks, what the first of them says."""
+    """What the log states as a whole, see `read_all`: where it is of several ranks, what the first of them states."""
     found = read_all(file, name, fast, path)
     return found[0] if found else None
 
 
 def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "", again: bool = True) -> list[Findings]:
-    """What the log says, for each rank whose lines it has; empty, if it is none.
+    """What the log states, for each rank whose lines it has; empty, if it is none.
 
     name: below what the user named, by which it is known whose log it is; path: as a person finds it; again: the file
     can be read a second time.

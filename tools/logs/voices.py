@@ -41,7 +41,7 @@ class Voice(Row):
 
 
 class _Form(Record):
-    """How lines begin that say whose they are."""
+    """How lines begin that state whose they are."""
 
     source: str  # what comes after the time: an expression that takes `rank`, `name` or `host`
     marks: tuple[bytes, ...] = ()  # one of them is in each block that has the form; none: it is not clear
@@ -125,7 +125,7 @@ class Voices:
     """Takes the blocks of a file, and gives the lines of each voice."""
 
     def __init__(self, named: bool = False, divide: bool = True) -> None:
-        """named: the file's name says whose it is, so that what is not clear does not count.
+        """named: the file's name states whose it is, so that what is not clear does not count.
 
         divide: False, where nothing counts: the file is of one program.
         """
@@ -150,11 +150,11 @@ class Voices:
 
     @property
     def by_chance(self) -> bool:
-        """Whether lines may begin so without being of several: only what they say can tell."""
+        """Whether lines may begin so without being of several: only what they state can tell."""
         return self.split and self._form is not None and (self._form in _UNCLEAR or not self._form.whole)
 
     def called(self, voice: Voice | None) -> Voice | None:
-        """The voice with the rank that its own lines say, where its name has that of a host's rank, or of a pod."""
+        """The voice with the rank that its own lines state, where its name has that of a host's rank, or of a pod."""
         if not voice or not self._said:
             return voice
         said = self._said.get(voice)

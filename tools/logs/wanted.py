@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Want = Union[bytes, "Expression"]
 
-MOST = 200  # finds of one text in one file: what comes a million times says nothing new
+MOST = 200  # finds of one text in one file: what comes a million times states nothing new
 LONGEST = 4000  # bytes of a line that are looked at by expressions: what they cost may grow with its square
 
 

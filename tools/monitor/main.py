@@ -151,7 +151,7 @@ class Voice:
         self.flush()
 
     def flush(self) -> None:
-        """Says what waits.  Where there is no stderr any more, it is forgotten."""
+        """Reports what waits.  Where there is no stderr any more, it is forgotten."""
         with suppress(OSError):
             while self._waiting and self._poll.poll(0):
                 text = one_line(f"{self._name}: {self._waiting.popleft()}")[:_LONGEST]

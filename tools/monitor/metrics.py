@@ -110,7 +110,7 @@ def _seconds(value: float | None) -> float | None:
 
 
 def _silence(facts: Facts, one: RankProgress) -> float | None:
-    elsewhere = one.rank not in facts.runs and not one.values  # its log here is a line that says where the log is
+    elsewhere = one.rank not in facts.runs and not one.values  # its log here is a line that states where the log is
     return None if one.grown is None or elsewhere else max(0.0, facts.clock - one.grown)
 
 

@@ -64,7 +64,7 @@ class Served:
 
 
 class Health:
-    """Whether a job moves: what /healthz says of it.
+    """Whether a job moves: what /healthz states about it.
 
     limit: seconds, the --stall_timeout.  Times are seconds of a monotonic clock.
 

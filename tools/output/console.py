@@ -150,7 +150,7 @@ class File:
 
 
 class Status:
-    """The line on a terminal that says for how long nothing came.
+    """The line on a terminal that states for how long nothing came.
 
     A progress bar stays as it is: the status is on the line below it, and the cursor goes back.
     """

@@ -87,7 +87,7 @@ def failure(member: Member, left: int, goes_on: bool, number: int, lost_host: st
 
 
 def what(member: Member, lost_host: str = "") -> str:
-    """Which member has failed, and how.  lost_host: what `lost` says, if it is an engine that has lost a host."""
+    """Which member has failed, and how.  lost_host: what `lost` states, if it is an engine that has lost a host."""
     if lost_host:
         return lost_host
     name, signal = who(member), _signal(member.status)

@@ -72,7 +72,7 @@ def shot(driver: Any, width: int, height: int, **more: object) -> bytes:
 
 
 def missing() -> bool:
-    """Whether the browser is missing, which a line on stderr then says."""
+    """Whether the browser is missing, which a line on stderr then reports."""
     lacking = [name for name in PROGRAMS if not shutil.which(name)]
     if lacking:
         print(f"page_pictures: {lacking[0]} is not on PATH: apt-get install chromium chromium-driver", file=sys.stderr)

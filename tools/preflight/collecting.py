@@ -108,7 +108,7 @@ def _told(groups: Sequence[Mapping[str, Collector]]) -> Iterator[tuple[str, byte
 
 
 def _begin(collectors: Sequence[Collector]) -> tuple[int, int]:
-    """(the process that runs these, the pipe on which it says a line for each)."""
+    """(the process that runs these, the pipe on which it states a line for each)."""
     import ctypes  # noqa: F401 - once, and not in every child
 
     ours, its = os.pipe()

@@ -47,7 +47,7 @@ class Difference(Record):
     key:    the name of the fact, such as ``mindspore``, or ``package:numpy``; of several, the first one.
     groups: the hosts that are named, each group with what it has.
     others: the majority, from which these differ; None if there is none, or if nothing is compared.
-    remedy: what to do, as one clause; empty if the text says it.
+    remedy: what to do, as one clause; empty if the text states it.
     """
 
     key: str

@@ -140,7 +140,7 @@ def _row(host: str, state: str, cells: Sequence[str], shown: States, writer: Wri
 
 
 def _cell(seconds: float | None, scale: float, slow: Slow | None) -> str:
-    """What a host took, and a bar next to those of the others; a slow one says by how much."""
+    """What a host took, and a bar next to those of the others; a slow one states by how much."""
     if seconds is None:
         return ""
     kind = SLOW if slow else GOOD

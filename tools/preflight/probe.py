@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 QUICK, SLOW = 5.0, 30.0  # seconds for what reads files, and for what asks the driver
 SECONDS = 40  # for all of it, with the start of Python on a busy host
 
-# {collector: (its function, its limit)}; catalog/rows.py says what it means if one gives up.
+# {collector: (its function, its limit)}; catalog/rows.py states what it means if one gives up.
 COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]] = {
     "software": (software.collect, QUICK),
     "bytecode": (software.collect_bytecode, QUICK),

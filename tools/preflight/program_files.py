@@ -58,7 +58,7 @@ def _imported(text: bytes) -> Iterator[str]:
     """The first parts of the names of modules in the text; nothing if it is not Python."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ranks will say what is wrong
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ranks will state what is wrong
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -38,7 +38,7 @@ _OF_JOBS = (
 class Way(Record):
     """The hosts, and what asks them.
 
-    slots: {host: its ranks}, as far as a list says it.
+    slots: {host: its ranks}, as far as a list states it.
     logins: {host: [user@]host}, where they are reached over ssh.
     addresses: {host: its address}, where the hosts have told it; otherwise their names are looked up.
     ask:   takes a function that makes the question of a host; (answers, lines about hosts without one).

@@ -32,7 +32,7 @@ class Counted(Record):
     in_epoch: int  # the highest step, or number of steps
     stride: int  # the least distance of two lines, in steps; 0: there were no two in one epoch
     steps: int  # the highest number of steps that a line has for an epoch, or for the run; 0: none has one
-    all_epochs: int  # how many epochs the run has; 0: no line says it
+    all_epochs: int  # how many epochs the run has; 0: no line states it
     over: bool  # a line had a higher step than its number of steps
 
 
@@ -67,7 +67,7 @@ class Counting:
         self._last = None
 
     def take(self, place: Place, said: Values) -> None:
-        """The next line with a place, and all that it says."""
+        """The next line with a place, and all that it states."""
         epoch, step = place
         named = "epoch" in said and "step" in said
         ranges = self._named if named else self._implied

@@ -131,10 +131,10 @@ class Kinds:
     def __init__(self, patterns: list[Pattern]) -> None:
         self._patterns = patterns
         self._remembers = not any(_tells_digits_apart(pattern) for pattern in patterns)
-        self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it says nothing
+        self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it states nothing
 
     def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
-        """Each line of the block that says something, and what."""
+        """Each line of the block that states something, and what."""
         for line, kind in zip(block.split(b"\n"), block.translate(_ONE_DIGIT).split(b"\n")):
             spans = self._kinds.get(kind)
             if spans is not None and not spans:

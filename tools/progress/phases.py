@@ -205,6 +205,6 @@ def time_of(line: bytes) -> float | None:
 
 
 def plan(block: bytes) -> tuple[int, int] | None:
-    """(steps of an epoch, epochs), where tools/train.py says it before the first step; the last such line counts."""
+    """(steps of an epoch, epochs), where tools/train.py reports it before the first step; the last such line counts."""
     found = [*_PLAN.finditer(block)][-1:]
     return (int(found[0][1]), int(found[0][2])) if found else None

@@ -20,7 +20,7 @@ _WINDOW = 30.0  # seconds over which steps are counted, where a trainer prints n
 
 
 class RankProgress:
-    """One rank.  Step times are milliseconds; None: its log does not say."""
+    """One rank.  Step times are milliseconds; None: its log does not state it."""
 
     __slots__ = (
         "_begins_anew",

@@ -31,7 +31,7 @@ _LINES_A_TIME = 16  # lines with numbers: reading a time takes as long as readin
 
 
 class Series(Record):
-    """What one log says.  The places are in order; a column has a value for each of them, or None."""
+    """What one log states.  The places are in order; a column has a value for each of them, or None."""
 
     places: list[Place]
     columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number

@@ -48,7 +48,7 @@ def open_log(told: Told, away: bool) -> tuple[str, int]:
 
 
 def link(told: Told, path: str, log: int) -> None:
-    """The link to the log in Open MPI's layout; what is not ours stays there, as the log says."""
+    """The link to the log in Open MPI's layout; what is not ours stays there, as the log states."""
     place = log_links.place(told["LINKS"], int(told.name), int(told.base.get(b"RANK_SIZE", b"1")))
     if not log_links.is_ours(place):
         places.note(log, f"{place} is not a link to this log: it is not of a launch of ours, and left as it is")

@@ -47,7 +47,7 @@ class Plogs:
     def open(self, rank: str, log: int) -> Environment:
         """Makes the rank's folder, and names it to CANN, which may not make the folders above it.
 
-        If it cannot be made or written, the variable stays as the user has it, and the rank's log says why.
+        If it cannot be made or written, the variable stays as the user has it, and the rank's log states why.
         """
         folder = self.folder(rank)
         if not folder:
@@ -169,7 +169,7 @@ class Kept:
 
 
 def keep(path: str, text: bytes, log: int) -> None:
-    """Writes such a file; the log says so if it cannot be written."""
+    """Writes such a file; the log states this if it cannot be written."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

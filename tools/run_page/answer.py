@@ -105,7 +105,7 @@ def _below(data: RunData, failure: Explained | None) -> list[str]:
 
 
 def _earlier(data: RunData, failure: Explained | None) -> list[str]:
-    """What the earlier attempts came to; after a failure the table below the head says it, unless all are alike."""
+    """What the earlier attempts came to; after a failure the table below the head states it, unless all are alike."""
     earlier = range(len(data.attempts) - 1)
     whys = [attempts.why(data, number) for number in earlier[-_MOST_ENDS:]]
     if data.run.failed:

@@ -26,7 +26,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _EVERY = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 _MOST = 7  # marks after the first one
 HEIGHT, _TALL = 18, 36  # pixels
-_PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that say their numbers under the pointer
+_PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that state their numbers under the pointer
 PLAIN = "plain"  # the colour of a bar of which no phase is known
 FIRST_STEP, FAILED = "first-step", "failed"
 

@@ -117,7 +117,7 @@ def _numbers(every: list[Result]) -> list[Column]:
 
 
 def _alone(cell: str) -> str:
-    """The cell without the difference: the time until a failure says nothing beside another."""
+    """The cell without the difference: the time until a failure states nothing beside another."""
     return cell.partition("<small")[0]
 
 

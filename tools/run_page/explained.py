@@ -46,7 +46,7 @@ class Explained(Record):
     raised: str  # RuntimeError: ..., the first line of it
     more: list[str]  # its further lines
     place: str  # train.py:88
-    root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
+    root: dict[str, Any]  # what the logs of all ranks report, as launch.json has it
     roots: list[int]  # the ranks that failed first in truth: those of `root`, otherwise the member's
     known: list[Known]  # what explains most comes first
     certainty: str  # that it was the first: sure, likely, guess

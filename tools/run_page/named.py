@@ -76,5 +76,5 @@ def label(rank: int) -> str:
 
 
 def chip(one: Named) -> str:
-    """A spot of the rank's colour, as HTML; nothing for a rank without one.  The name next to it says the same."""
+    """A spot of the rank's colour, as HTML; nothing for a rank without one.  The name next to it states the same."""
     return "" if one.colour is None else f'<i class="chip rank-{one.colour}" aria-hidden="true"></i>'

@@ -34,7 +34,7 @@ _MOST_ATTEMPTS = 64
 
 
 class Attempt(Record):
-    """One start of all ranks; what launch.json does not say is None or empty."""
+    """One start of all ranks; what launch.json does not state is None or empty."""
 
     logs: str  # the folder
     ended: str | None

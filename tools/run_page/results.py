@@ -30,7 +30,7 @@ _HIGH = re.compile(
 
 
 class Result(Record):
-    """Of one run; what its logs do not say is None."""
+    """Of one run; what its logs do not state is None."""
 
     failed: bool
     runs: bool
@@ -79,7 +79,7 @@ def _last(ranks: dict[int, Curve], middle: Curve) -> float | None:
 
 
 def lower_is_better(metric: str) -> bool | None:
-    """None: the name does not say."""
+    """None: the name does not state it."""
     if _LOW.search(metric):
         return True
     return False if _HIGH.search(metric) else None

@@ -69,7 +69,7 @@ def _finding(each: dict[str, Any]) -> str:
 def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer: Writer) -> str:
     """The ranks that differ from the others, by name: those that --straggler named, and what the curves show.
 
-    shown: what the head of the page says already.
+    shown: what the head of the page states already.
     """
     lines = slow_ranks.report(slow_ranks.of_run(data.launch))
     body = writer.items([*lines, *(charts.outlier_text(one) for one in found if one not in shown)])

@@ -135,7 +135,7 @@ def document(data: RunData, found: list[Outlier], run: str) -> dict[str, Any]:
 
 
 def points(data: RunData, rank: int) -> list[dict[str, Any]]:
-    """The steps of a rank in their order, and its numbers there; None where its log does not say."""
+    """The steps of a rank in their order, and its numbers there; None where its log does not state it."""
     at: dict[int, dict[str, Any]] = {}
     for name, field in FIELDS.items():
         curve = data.curves.get(field, {}).get(rank)

@@ -35,7 +35,7 @@ _FEW_ROWS, _MANY_ATTEMPTS = 3, 3  # of each attempt but the last one, where ther
 _QUIET_SHARE = 20  # a pause before the end is worth a word if it is so large a part of the attempt
 TOLERANCE = 5.0  # seconds that clocks, and the starts of ranks, may differ
 _BY_US = (128 + 15, 128 + 9)
-# What a bar says of how a rank ended.
+# What a bar states about how a rank ended.
 GOOD, FIRST, FAILED, STOPPED, RUNS, UNKNOWN = "good", "first", "failed", "stopped", "runs", "unknown"
 
 
@@ -70,7 +70,7 @@ class Timeline(Record):
 
 
 def of(data: RunData, names: Iterable[int] = (), now: float | None = None) -> Timeline | None:
-    """The time line; None where launch.json does not say when the run began.  names: the ranks that have a name."""
+    """The time line; None where launch.json does not state when the run began.  names: the ranks that have a name."""
     started = utc.seconds(data.run.started)
     if started is None or not data.ranks:
         return None
@@ -240,7 +240,7 @@ def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
 
 
 def seconds_of(attempt: Attempt, name: str) -> float | None:
-    """How long a member ran, as launch.json says it."""
+    """How long a member ran, as launch.json states it."""
     seconds = attempt.members.get(name, {}).get("seconds")
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
         return None

@@ -81,7 +81,7 @@ def labels(number: int, rows: Sequence[Unlike], started: Sequence[str | None]) -
 
 
 def _once(rows: Sequence[Unlike]) -> list[Unlike]:
-    """By the name that tells the most, without those that say again what another one says."""
+    """By the name that tells the most, without those that state again what another one states."""
     best = [row.replace(name=min((row.name, *row.also), key=_weight)) for row in rows]
     return list({(_last(row.name), row.values): row for row in sorted(best, key=_weight, reverse=True)}.values())
 

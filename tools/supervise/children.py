@@ -86,7 +86,7 @@ class Children:
                 return
 
     def _take(self, pid: int) -> bool:
-        """This child has ended; until we have waited for it, the kernel still says what it was."""
+        """This child has ended; until we have waited for it, the kernel still states what it was."""
         name = self.members.pop(pid, None)
         if name is not None and proc.is_python(pid):
             self.pythons.add(name)

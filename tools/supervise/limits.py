@@ -66,7 +66,7 @@ class Limits:
         return bool(self.timeout or self.hang) or self._asks_at is not None
 
     def check(self) -> bool:
-        """Whether a limit is reached; if so, says which."""
+        """Whether a limit is reached; if so, states which."""
         if not self.any:
             return False
         now = self._now()
@@ -127,7 +127,7 @@ class Limits:
         return found, files
 
     def _is_blind(self, files: object) -> bool:
-        """Whether the logs do not change for another reason than a hang; says so once.
+        """Whether the logs do not change for another reason than a hang; states this once.
 
         If a log was removed, moved or replaced, its rank goes on writing to the old file.  Logs that were never there
         are those of ranks that hang before their start.

@@ -280,7 +280,7 @@ class Supervisor:
     # ---- what others ask -------------------------------------------------------------------------------------------
 
     def exit_status(self, otherwise: int = 0) -> int:
-        """The exit code if the job ended now; otherwise: what other hosts say."""
+        """The exit code if the job ended now; otherwise: what other hosts report."""
         if self.judge.first is not None:
             return self.judge.first.status or 0
         if self.limits.reached:

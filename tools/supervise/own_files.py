@@ -56,7 +56,7 @@ class Outputs:
             for key, file in self._files.items():
                 self._copy(log, key, file)
         except OSError:
-            return  # the disk is full: the launch says so of its logs
+            return  # the disk is full: the launch states this of its logs
         finally:
             os.close(log)
 

@@ -50,7 +50,7 @@ def words(pid: int | str) -> bytes:
 
 
 class Fields(Row):
-    """What proc(5)'s stat says of a process."""
+    """What proc(5)'s stat states about a process."""
 
     name: bytes  # of its program's file, or of the script, cut to 15 bytes
     state: str

@@ -89,7 +89,7 @@ class Waiting:
             if member.group is not None and all(group != member.group for _, group, _ in event.rows):
                 self._job.forget_group(member)
         if event.ends == BY_OPTION:
-            return  # the report says so
+            return  # the report states this
         if not self._untold:
             self._tell_at = self._job.world.now() + (0 if self.leftovers else PATIENCE)
         self._untold.setdefault(how, []).append(event)

@@ -64,7 +64,7 @@ class Requests:
             os._exit(128 + number)  # as without a handler
 
     def _asks(self) -> bool:
-        """Whether SIGTERM is a request, as the file says."""
+        """Whether SIGTERM is a request, as the file states."""
         end = time.monotonic() + PATIENCE
         while (found := request_file.read(self.file)) is None and time.monotonic() < end:
             time.sleep(LOOK_EVERY)

@@ -50,7 +50,7 @@ def _remove(file: str) -> None:
 
 
 def read(file: str) -> bool | None:
-    """Whether it asks the ranks to save and to end; None: it says nothing."""
+    """Whether it asks the ranks to save and to end; None: it states nothing."""
     import json  # few launches get so far
 
     try:

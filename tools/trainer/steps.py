@@ -235,7 +235,7 @@ class InFloat16(nn.Cell):
 
 
 def lower_precision(network: nn.Cell, level: str) -> nn.Cell:
-    """The network that computes in float16 as far as `level` says; weights and outputs are float32.
+    """The network that computes in float16 as far as `level` states; weights and outputs are float32.
 
     O1 is done here: MindSpore's way writes a folder rewritten_network, with code, into the current one.
     """

@@ -220,7 +220,7 @@ def of_paths(paths: list[str]) -> Collection:
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of that name is a log, or says who is who in logs."""
+    """Whether a file of that name is a log, or states who is who in logs."""
     base = os.path.basename(name)
     if base == "launch.json" or base.endswith((".stack", *_ARCHIVES)) or _PAPER.fullmatch(base):
         return True

@@ -108,7 +108,7 @@ def take_device(fault: str) -> None:
 
 
 def tell_late(line: str, beginnings: tuple[bytes, ...]) -> None:
-    """From now on, says so when the program sets a variable that a module has read at its import, once of each.
+    """From now on, states this when the program sets a variable that a module has read at its import, once of each.
 
     beginnings: of the names of such variables; a whole name ends with "=".
     """

@@ -258,7 +258,7 @@ def main() -> None:
         run(text)
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
-    except BaseException:  # `site` would say so, and go on with the program
+    except BaseException:  # `site` would state this, and go on with the program
         sys.excepthook(*sys.exc_info())
         os._exit(CANNOT_START)
 

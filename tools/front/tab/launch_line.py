@@ -70,7 +70,7 @@ def _engine(words: Sequence[str]) -> str:
     try:
         return where.without_table(words, os.environ).engine
     except Refusal:
-        return "local"  # --engine has another value: the launch says so
+        return "local"  # --engine has another value: the launch states this
 
 
 def _takes(line: Line, is_front: bool) -> dict[str, str]:
@@ -82,7 +82,7 @@ def _takes(line: Line, is_front: bool) -> dict[str, str]:
 
 
 def _place(line: Line, words: Sequence[str]) -> _Place:
-    """Reads the words into the line as far as they are right: what is wrong the launch itself says."""
+    """Reads the words into the line as far as they are right: what is wrong the launch itself reports."""
     at = start = 0
     while at < len(words):
         line.others.clear()  # `steps` puts them there

@@ -115,7 +115,7 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
     try:
         holders = device_locks.asked(request.lock_file)
     except OSError:
-        return []  # a remark says that the launch takes no locks
+        return []  # a remark states that the launch takes no locks
     found = [holder for holder in holders if holder.cores and not uses & set(holder.devices)]
     return sorted(found, key=lambda holder: holder.cores)
 

@@ -84,7 +84,7 @@ def _near(target: str, root: str) -> dict[int, set[int]]:
 
 
 def _addresses_of_npus() -> dict[int, str]:
-    """As msrun finds them: `npu-smi info -t board` says where on the PCI bus a chip is."""
+    """As msrun finds them: `npu-smi info -t board` states where on the PCI bus a chip is."""
     program = driver.find(driver.NPU_SMI)
     if program is None:
         return {}

@@ -201,7 +201,7 @@ def _holders(mine: os.stat_result | None) -> Iterator[Holder]:
 
 
 def _read(file: LockFile) -> Holder | None:
-    """What the file says; None: it is not a job's, or not written yet."""
+    """What the file states; None: it is not a job's, or not written yet."""
     try:
         entry = json.loads(os.pread(file.descriptor, lock_folders.MOST_BYTES, 0))
         job = str(entry["job"])

@@ -91,7 +91,7 @@ def _names(folder: int, most: int) -> list[str]:
 def make() -> tuple[int | None, str]:
     """(descriptor, path) of a new file with which a job locks its devices, in a folder that only this user can write.
 
-    None: there can be none, and `why_none` says why.  The lock lasts as long as the launcher or a rank has it open.
+    None: there can be none, and `why_none` states why.  The lock lasts as long as the launcher or a rank has it open.
     """
     path = os.path.join(_own_folder(), f"{os.getpid()}.{int.from_bytes(os.urandom(3), 'big')}")
     try:

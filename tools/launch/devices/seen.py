@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
     """`devices`, which the ranks of this host must see; instead of the script's own, as many of those that they see.
 
-    Where no variable limits them, a script's devices from 4 on stay: a later check says what this host has.
+    Where no variable limits them, a script's devices from 4 on stay: a later check states what this host has.
     Raises Refusal.
     """
     shown = visible.of(request.device_target)

@@ -69,5 +69,5 @@ def _numbers(root: str, path: str) -> list[int]:
 
 
 def _text(root: str, path: str) -> str:
-    """What the file says; nothing where there is none, as in some containers."""
+    """What the file states; nothing where there is none, as in some containers."""
     return system_files.read(os.path.join(root, path)) or ""

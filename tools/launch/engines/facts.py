@@ -53,7 +53,7 @@ class MpirunFacts(EngineFacts):
     ranks: int  # of the whole job
     hosts: list[str] = []  # the words of -H: NAME:SLOTS, or NAME for each rank; empty: `hostfile` has them
     hostfile: str | None = None  # its absolute path; None: `hosts` has them
-    map_by: str = "slot"  # mpirun's --map-by: how it puts ranks on hosts, unless the user says
+    map_by: str = "slot"  # mpirun's --map-by: how it puts ranks on hosts, unless the user states
 
 
 class SrunFacts(EngineFacts):

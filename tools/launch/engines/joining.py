@@ -152,7 +152,7 @@ def _say(text: str) -> None:
 
 
 class Joined(Record):
-    """What the log of a scheduler says."""
+    """What the log of a scheduler reports."""
 
     loaded: set[int]  # ranks of this host that use MindSpore
     connected: set[int]  # ranks of this host that have joined
@@ -160,7 +160,7 @@ class Joined(Record):
 
 
 def read(log: str) -> Joined:
-    """What the log says.  Raises OSError."""
+    """What the log states.  Raises OSError."""
     with open(log, "rb") as file:
         text = file.read(_MOST_OF_LOG).decode("utf-8", "replace")
     seen: dict[str, set[int]] = {LOADED: set(), CONNECTED: set()}

@@ -122,7 +122,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
         raise refused("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir)))
     whole = str(kept.get("whole") or kept.get("file"))
     hosts = None
-    if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others say themselves where their ranks are
+    if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others report themselves where their ranks are
         hosts = [(host.login, host.slots) for host in left(request, hostfile.read(request.hostfile or "").hosts, False)]
     data, servers, _ = table_servers.read_table(whole, request.chip, hosts, _HOSTFILE)
     folder = os.path.join(run_dir, f"restart_{request.attempt}")

@@ -40,7 +40,7 @@ class Loss(Record):
 
 
 class Past(Record):
-    """What launch.json says about the job.
+    """What launch.json states about the job.
 
     ranks: (number, host) in the last plan; sizes: how many ranks each plan had, each number once; trainer, restart:
     the commands; spares: the hosts that were spare at the start.
@@ -135,7 +135,7 @@ def _silent(request: Request, hosts: list[str]) -> dict[str, str]:
     return {name: host_check.no_answer(name, answer) for name, answer in answers.items() if answer.status}
 
 
-# ---- what launch.json says -------------------------------------------------------------------------
+# ---- what launch.json states -------------------------------------------------------------------------
 
 
 def _past(request: Request, document: dict[str, Any]) -> Past:

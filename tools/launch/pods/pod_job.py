@@ -154,7 +154,7 @@ def _devices_source(request: Request) -> str:
 
 
 def _counted(request: Request) -> str:
-    """What says how many devices the ranks have: a variable may leave some of those that the pod got."""
+    """What states how many devices the ranks have: a variable may leave some of those that the pod got."""
     source = _devices_source(request)
     limited = request.devices is None and request.device_target == "Ascend" and visible.npus().limit
     return visible.NPUS if limited else source

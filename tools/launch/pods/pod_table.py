@@ -36,7 +36,7 @@ class NotReady(Exception):
 
 
 class Initializing(NotReady):
-    """The operator has written the table, but says that it is not completed."""
+    """The operator has written the table, but states that it is not completed."""
 
 
 class PodServer(Record):

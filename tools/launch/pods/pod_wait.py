@@ -50,7 +50,7 @@ class Patience:
             time.sleep(max(LOOK_EVERY, 9 * (time.monotonic() - looked)))
 
     def tell(self, reason: str, waited: float, now: float) -> None:
-        """Says what is waited for, if that is new, or if the user read it long ago."""
+        """Reports what is waited for, if that is new, or if the user read it long ago."""
         if reason == self._said and now < self._said_at + SAY_EVERY:
             return
         self._said, self._said_at = reason, now

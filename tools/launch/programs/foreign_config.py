@@ -84,7 +84,7 @@ def _misspelt(config: config_file.Config) -> list[str]:
     known = [name for name in _SECTIONS if name in config.data]
     for key, value in config.data.items():
         near = _near(key, [name for name in _SECTIONS if name not in config.data])
-        # One name alone may well be what another trainer calls its own; `distribute` says whose it is.
+        # One name alone may well be what another trainer calls its own; `distribute` states whose it is.
         if near and isinstance(value, dict) and (len(known) >= _ENOUGH or (near == "system" and "distribute" in value)):
             found.append(_question(config, f"/{key}", key, near))
     system = config.data.get("system")

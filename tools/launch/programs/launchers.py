@@ -138,7 +138,7 @@ def _in_text(text: str) -> Launcher | None:
     command: list[str] = []
     try:
         words = [*lexer, ";"]
-    except ValueError:  # a quote is not closed: the shell says so
+    except ValueError:  # a quote is not closed: the shell states this
         return None
     for word in words:
         if word.strip("();<>|&") and word not in ("then", "do", "else", "{"):

@@ -38,7 +38,7 @@ def text_of(path: str) -> bytes:
 
 
 def read(path: str, worth: Pattern[bytes]) -> list[Called]:
-    """The calls of a file in which the pattern is; none where Python could not parse it, who will say so."""
+    """The calls of a file in which the pattern is; none where Python could not parse it, who will state this."""
     text = text_of(path)
     if not worth.search(text):
         return []
@@ -47,7 +47,7 @@ def read(path: str, worth: Pattern[bytes]) -> list[Called]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python says them, too, when it runs the program
+            warnings.simplefilter("ignore")  # Python reports them, too, when it runs the program
             return list(_calls(ast.parse(text), sure=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -32,7 +32,7 @@ def contents(program: str) -> Iterator[tuple[str, bytes]]:
         try:
             with open(path, "rb") as file:
                 text = file.read(MOST_BYTES)
-        except OSError:  # a check of the trainer says so
+        except OSError:  # a check of the trainer reports it
             continue
         yield path, text
         for found in _imported(path, text, roots):

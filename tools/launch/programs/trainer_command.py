@@ -92,7 +92,7 @@ def _of_project(path: str) -> str:
 
 
 def arguments(request: Request) -> list[str]:
-    """The user's arguments for the trainer, which say that a lone rank is not distributed."""
+    """The user's arguments for the trainer, which state that a lone rank is not distributed."""
     own = list(request.trainer_arguments)
     return with_setting(own, "system.distribute=False") if request.alone else own
 

@@ -19,7 +19,7 @@ _OURS = (
     *("worker_num", "local_worker_num", "nproc_per_node", "npernode", "ntasks_per_node", "num_processes"),
     "stop_before",
 )
-_RANKS = ("n", "np", "nproc", "worker_num", "nproc_per_node", "num_processes")  # of these the value says how many
+_RANKS = ("n", "np", "nproc", "worker_num", "nproc_per_node", "num_processes")  # of these the value states how many
 _COMMON = ("n", "np", "nproc", "devices", "device_target", "exclude")  # programs may have them, too
 # A parser that makes options of names in the code, or of the keys of a file.
 _MAKES_OPTIONS = re.compile(

@@ -56,7 +56,7 @@ class Resumption(Record):
         return {**of, "folder": self.source, "epoch": label.epoch, "steps": label.steps, "ranks": label.ranks}
 
     def setting(self) -> str:
-        """The word after -o that says so to the trainer."""
+        """The word after -o that states this to the trainer."""
         return f"{latest_link.RESUME_FROM}={latest_link.yaml_word(self.folder)}"
 
     def make(self) -> None:

@@ -38,7 +38,7 @@ class Shared(Rule):
 
 
 class Yes(Rule):
-    """Each host says yes."""
+    """Each host answers yes."""
 
 
 class Nothing(Rule):

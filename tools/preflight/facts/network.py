@@ -28,7 +28,7 @@ def collect(question: Question) -> dict[str, Value]:
     """As far as this host alone can tell: whether others are reached is another question."""
     facts: dict[str, Value] = {"firewall": _firewall()}
     is_first = question.first == question.host
-    if question.links is None:  # else it listens at them itself, and says which it cannot have
+    if question.links is None:  # else it listens at them itself, and states which it cannot have
         facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
@@ -86,7 +86,7 @@ def _with_ipv6(address: str) -> bytes | None:
 
 
 def _asked(descriptor: int, question: int, name: bytes, value: bytes = b"") -> bytes | None:
-    """What the kernel says of an interface, as a struct ifreq; None: nothing.  /sys may show other interfaces."""
+    """What the kernel reports about an interface, as a struct ifreq; None: nothing.  /sys may show other interfaces."""
     try:
         return fcntl.ioctl(descriptor, question, struct.pack("16s240s", name[:15], value))
     except OSError:

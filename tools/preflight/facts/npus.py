@@ -79,7 +79,7 @@ def _of_smi(found: Npus, used: list[int]) -> dict[str, Value]:
 
 
 def _measured(found: Npus, used: list[int]) -> dict[str, Value]:
-    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not say it."""
+    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not state it."""
     program = driver.find(driver.NPU_SMI)
     if program is None or found.smi.failure:
         return {}
@@ -162,7 +162,7 @@ def _others(wanted: dict[int, str], conf: str) -> list[str]:
     return [f"{device}: {found[device]} != {ip}" for device, ip in wanted.items() if not is_one_of(found[device], ip)]
 
 
-# ---- The GPUs of this host: which are here, how they are, and who holds them, as nvidia-smi says it.
+# ---- The GPUs of this host: which are here, how they are, and who holds them, as nvidia-smi reports it.
 
 
 def collect_gpus(question: Question) -> dict[str, Value]:
@@ -202,7 +202,7 @@ def _missing_gpus(question: Question, number: int) -> list[str]:
 def _of_gpus(
     gpus: list[list[str]], holders: dict[str, str], slowed: list[list[str]], used: Sequence[int] | None
 ) -> dict[str, Value]:
-    """What the tables say of the GPUs that the ranks use."""
+    """What the tables state of the GPUs that the ranks use."""
     mine = [row for row in gpus if used is None or whole_number(row[0]) in used]
     names = [row[2] for row in gpus]
     return {

@@ -16,7 +16,7 @@ class Broken(Row):
     """One thing that is wrong.
 
     level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
-    hosts:  of which `text` says something.  peers: the other ends; empty: all others.  ports: where it is so.
+    hosts:  of which `text` states something.  peers: the other ends; empty: all others.  ports: where it is so.
     remedy: what to do, often a command.
     """
 

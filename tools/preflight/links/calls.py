@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# How a link can be; judging.py says what each means.
+# How a link can be; judging.py states what each means.
 STATUSES = (
     OK,
     REFUSED,

@@ -171,7 +171,7 @@ def _untested(read: Read, tested: Sequence[Link]) -> Iterator[Broken]:
 
 
 def _bounded(found: list[Broken]) -> list[Broken]:
-    """At most MOST of them; the last one says how many more there are."""
+    """At most MOST of them; the last one states how many more there are."""
     if len(found) <= MOST:
         return found
     rest = found[MOST - 1 :]

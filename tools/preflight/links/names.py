@@ -61,7 +61,7 @@ class Names:
             self._bell = -1
 
 
-# ---- By which interface, and from which address, this host reaches others: what the kernel says, by rtnetlink(7).
+# ---- By which interface, and from which address, this host reaches others: what the kernel reports, by rtnetlink(7).
 
 
 def interfaces(peers: Iterable[str]) -> dict[str, list[str]]:

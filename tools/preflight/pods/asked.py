@@ -47,7 +47,7 @@ _LONGEST_NAME = 253
 
 
 def own(job: Job, place: Place) -> Question:
-    """What the command of this pod says."""
+    """What the command of this pod reports."""
     return Question(
         host="",
         hosts=1,
@@ -76,7 +76,7 @@ def told(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(mine: Question, theirs: Any) -> Question:
-    """The question: what this pod says itself, and what the hub has told.  Raises Lost if that has another form."""
+    """The question: what this pod reports itself, and what the hub has told.  Raises Lost if that has another form."""
     try:
         return mine.replace(
             host=_name(theirs["host"]),

@@ -44,7 +44,7 @@ def run(
     """The exit code, which is the same in all pods.  Raises Refusal.
 
     options: what all pods must have typed alike.  table: the rank table that was named.  tell: prints the whole.
-    tell_line: prints what the other pods say instead.
+    tell_line: prints what the other pods report instead.
     """
     with heeding_the_kubelet():
         here = _place(table, wait, say)
@@ -60,7 +60,7 @@ def run(
 
 
 def _place(table: str | None, wait: int | None, say: Say) -> Place:
-    """That of this pod.  Raises Refusal, and says how a pod is looked at that does not know its job."""
+    """That of this pod.  Raises Refusal, and states how a pod is looked at that does not know its job."""
     try:
         return place.of_environment(table, wait, say)
     except Refusal as refusal:

@@ -150,7 +150,7 @@ class Entrance:
         return ""
 
     def listen(self, number: int) -> None:
-        """What a pod says; without a connection it is lost, and may come again while others are missing."""
+        """What a pod reports; without a connection it is lost, and may come again while others are missing."""
         pod = self.come.get(number)
         if pod is None:
             return

@@ -102,7 +102,7 @@ class Hub(Entrance):
         return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 
     def is_late(self) -> bool:
-        """Whether a pod has not come, and nothing says why: another start may go well."""
+        """Whether a pod has not come, and nothing states why: another start may go well."""
         known = set(self.answers) | set(self.reasons) | set(self.come)
         return bool(set(range(self.pods or 0)) - known)
 

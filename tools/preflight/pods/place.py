@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from tools.launch.pods.pod_job import PodJob
     from tools.launch.pods.pod_table import PodTable
 
-VERSION = 1  # of what the pods say to each other
-WAIT = 600  # seconds in which all pods must come, where neither --pod_wait nor MS_TOPO_TIMEOUT says it
+VERSION = 1  # of what the pods report to each other
+WAIT = 600  # seconds in which all pods must come, where neither --pod_wait nor MS_TOPO_TIMEOUT states it
 CHECK, LAUNCH = "check", "--preflight"
 
 

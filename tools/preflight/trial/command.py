@@ -30,7 +30,7 @@ _NUMBER = 12  # bytes
 
 
 class Wanted(Record):
-    """What the user says of a trial: see Setting for the fields of the same names.
+    """What the user states about a trial: see Setting for the fields of the same names.
 
     hosts: those of the check.  slurm: whether they are the nodes of an allocation.
     """
@@ -95,7 +95,7 @@ def _folder(log_dir: str) -> str:
 
 
 def npus_of_each(hosts: Sequence[str], facts: Mapping[str, Facts]) -> int:
-    """The NPUs that each of the hosts has, which may not be this one; 0: one has none, or does not say it."""
+    """The NPUs that each of the hosts has, which may not be this one; 0: one has none, or does not state it."""
     return min((_number(facts.get(host, {}).get("devices")) for host in hosts), default=0)
 
 
@@ -117,7 +117,7 @@ def _ranks(wanted: Wanted, starter: str, npus: int) -> int:
 
 
 def _tasks() -> int:
-    """Of each node, as the allocation says it; it may have different numbers for them."""
+    """Of each node, as the allocation states it; it may have different numbers for them."""
     try:
         return slurm.tasks_per_node()
     except Refusal:

@@ -54,7 +54,7 @@ def command(setting: Setting, hosts: Sequence[str], folder: str) -> list[str]:
 
 
 def _places(setting: Setting, hosts: Sequence[str], folder: str) -> list[str]:
-    """The words that say where the ranks run, and how many."""
+    """The words that state where the ranks run, and how many."""
     if setting.starter == MPIRUN:
         return [*(["--ssh", setting.ssh] if setting.ssh else []), _hostfile(setting, hosts, folder)]
     if setting.starter == SRUN:

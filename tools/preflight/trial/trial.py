@@ -144,7 +144,7 @@ def _advice(bad: Sequence[str], slow: Sequence[Slow], setting: Setting, now: flo
 # ---- The commands by which others keep jobs off hosts: printed, never run.
 #
 # The names of hosts are those of the check, which hostfile.fault_of_host has let pass.  Batch systems may call them
-# otherwise, which the text says.
+# otherwise, which the text states.
 
 
 class Advice(Row):

@@ -25,7 +25,7 @@ from tools.config.unusable import Unusable
 
 
 class CheckpointError(Unusable):
-    """A checkpoint cannot be used: the text names it, says why, and what to do."""
+    """A checkpoint cannot be used: the text names it, states why, and what to do."""
 
 
 def folder_of(config: dict) -> str:

@@ -84,7 +84,7 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
 
 
 def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy: str | None) -> Made:
-    """{rank: file in `work`} of the checkpoints in `source`, cut as one strategy file says, as the other says.
+    """{rank: file in `work`} of the checkpoints in `source`, cut as one strategy file states, as the other states.
 
     None: not cut.  Of labelled checkpoints the newest is taken.  MindSpore converts where one number of ranks
     divides the other; otherwise the whole is between the two.  Raises CheckpointError.

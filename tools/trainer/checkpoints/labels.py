@@ -79,7 +79,7 @@ def sized(path: str, label: Label) -> Label:
 
 
 def is_whole(path: str, label: Label) -> bool:
-    """Whether the checkpoint is there and is what its label says."""
+    """Whether the checkpoint is there and is what its label states."""
     try:
         return os.path.isfile(path) and os.path.getsize(path) == label.bytes and sized(path, label) == label
     except OSError:

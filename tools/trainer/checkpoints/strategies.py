@@ -171,7 +171,7 @@ def check(shapes: Shapes, source: str, before: str | None, after: str | None) ->
 
 
 def whole_shapes(path: str, shapes: Shapes, source: str) -> Shapes:
-    """The shapes of the whole parameters of which `shapes` are the slices, as the strategy file `path` says."""
+    """The shapes of the whole parameters of which `shapes` are the slices, as the strategy file `path` states."""
     layouts = dict(_of(path, shapes, source))
     return {
         name: tuple(size * number for size, number in zip(shape, layouts[name].parts)) if name in layouts else shape

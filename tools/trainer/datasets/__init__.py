@@ -66,7 +66,7 @@ def check(config: dict, shards: int, by_data_path: bool = False) -> str | None:
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch per shard.
 
     `by_data_path`: DATA_PATH names the folder.  The tutorials' has the data to train on only; then the section `eval`
-    is removed from the config, and a line that says so is returned.
+    is removed from the config, and a line that states this is returned.
     """
     _check_section(config["train"], shards)
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Box = tuple[float, float, float, float, bool]  # x0, y0, x1, y1, readable
 
 UNREADABLE = "###"
-SIZE = 128  # pixels a side, if the config does not say
+SIZE = 128  # pixels a side, if the config does not state it
 SHRINK = 0.4  # the paper's r: how much smaller the text's core is than its box
 LOW, HIGH = 0.3, 0.7  # the threshold map far from a box's border, and on it
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mindspore.dataset import Dataset
 
 HEIGHT = 32
-WIDTH = 128  # if the config does not say
+WIDTH = 128  # if the config does not state it
 COLUMN = 4  # pixels of width that the network makes one column of
 
 

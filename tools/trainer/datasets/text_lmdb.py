@@ -76,7 +76,7 @@ def _environment(path: str) -> Any:
 
 
 def _size(path: str) -> int:
-    """How many samples an LMDB says that it has."""
+    """How many samples an LMDB states that it has."""
     with _environment(path).begin() as reader:
         text = (reader.get(b"num-samples") or b"").decode("latin-1")
     size = whole_number(text)
