@@ -56,7 +56,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def checked_config(options: argparse.Namespace) -> dict:
-    """The config as a dict with all defaults filled in, for a job of so many ranks."""
+    """The config as a dict with all defaults filled in, for a job with this number of ranks."""
     config = configs.read(options.config, [*options.opt, "system.distribute=True"])
     filled: dict = config.filled
     target = filled["system"]["device_target"]

@@ -117,7 +117,7 @@ def _seen(wanted: Wanted) -> list[int]:
 
 
 def remarks(wanted: Wanted) -> list[str]:
-    """What to report about device numbers that are written as other tools take them."""
+    """Notes about device numbers that are written as other tools take them."""
     pairs = ("--devices", wanted.devices), ("--visible_devices", wanted.visible_devices)
     return list(filter(None, (device_range.remark(option, text) for option, text in pairs)))
 

@@ -41,7 +41,7 @@ def problems(document: object, schema: JsonObject) -> list[Problem]:
 
 
 def accepts(document: object, schema: JsonObject) -> bool:
-    """True when `document` surely satisfies `schema`; False means that only jsonschema can tell."""
+    """True when `document` certainly satisfies `schema`; False means that only jsonschema can decide."""
     return quick_check(schema, schema)(document)
 
 

@@ -25,7 +25,7 @@ _ANNOTATIONS = frozenset(["$schema", "$id", "$comment", "$defs", "title", "descr
 
 
 def quick_check(schema: Schema, root: Schema) -> Callable[[object], bool]:
-    """A function that is True for a value that surely satisfies `schema`, a part of the schema `root`.
+    """A function that is True for a value that certainly satisfies `schema`, a part of the schema `root`.
 
     False means that only jsonschema can tell.
     """

@@ -47,7 +47,7 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
 
 
 def advice(bad: Sequence[Problem]) -> str:
-    """What to report about a table that is used although it has the errors `bad`."""
+    """The advice about a table that is used although it has the errors `bad`."""
     return tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
 
 

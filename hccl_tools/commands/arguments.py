@@ -36,7 +36,7 @@ def add_output(parser: Parser, default: str) -> None:
 
 
 def parse_with_output(parser: Parser, argv: Sequence[str] | None) -> argparse.Namespace:
-    """The options of a command that has those of `add_output`; ends the command if they contradict each other."""
+    """Parses the options of a command with those of `add_output`; ends the command if they contradict each other."""
     options = parser.parse_args(argv)
     parser.refuse_empty(options)
     if options.output == given.STDIN:  # of an output it is stdout, as elsewhere

@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def kept(facts: Facts) -> Iterator[str]:
-    """One line for each server with devices that had no detect address: the new one cannot be removed."""
+    """One line per server with devices that had no detect address before: the new one cannot be removed."""
     for server_id, devices in facts.items():
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:

@@ -27,7 +27,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Work:
-    """Something that takes long: what it is, and how much is done of how much; the whole is 0 if it is unknown."""
+    """A long operation: what it does, how much is done, and the whole; the whole is 0 if it is unknown."""
 
     def __init__(self, what: str, whole: int = 0, in_bytes: bool = False) -> None:
         self.what, self.whole, self.done, self.in_bytes = what, whole, 0, in_bytes
@@ -47,7 +47,7 @@ class Work:
 
 
 class Terminal:
-    """Where the line is: a terminal that takes nothing now gets nothing, and does not delay the command."""
+    """The terminal with the line: while it is blocked it gets nothing, and does not delay the command."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -55,7 +55,7 @@ class Terminal:
         self._poll.register(descriptor, select.POLLOUT)
 
     def columns(self) -> int:
-        """Its width now."""
+        """The width of the terminal now."""
         try:
             return os.get_terminal_size(self._descriptor).columns or _WITHOUT_SIZE
         except OSError:
@@ -80,7 +80,7 @@ class Terminal:
 
 
 class Screen:
-    """The line of a command, and what it says: of works inside each other the innermost."""
+    """The line of a command: it shows the innermost of the works that run inside each other."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         import threading  # only where there is a terminal
@@ -108,7 +108,7 @@ class Screen:
         self.clear()
 
     def close(self) -> None:
-        """Nothing is drawn any more."""
+        """Stops drawing."""
         self._end.set()
         if self._thread:
             self._thread.join()
@@ -125,7 +125,7 @@ class Screen:
                 self._drawn = self._terminal.write(f"\r{text}\x1b[K") or self._drawn
 
     def clear(self) -> None:
-        """Leaves an empty line for what is printed next."""
+        """Leaves an empty line for the next output."""
         with self._lock:
             if self._drawn:
                 self._terminal.write(_CLEAR)
@@ -144,7 +144,7 @@ _totals: list[Any] = []  # in a worker process: what it shares with the one that
 
 @contextlib.contextmanager
 def showing(screen: Screen | None = None) -> Iterator[None]:
-    """For a command: what is done in here has a line, on this screen, or on stderr if that is one."""
+    """For a command: shows the progress of everything inside on this screen, or on stderr if that is a terminal."""
     screen = screen or (Screen(Terminal(2)) if not _screens and _is_terminal() else None)
     if screen is None:
         yield
@@ -186,7 +186,7 @@ def more(number: int = 1) -> None:
 
 
 def bytes_of(path: str) -> int:
-    """The size of a file that will be read; 0 where that cannot be known, and reading it will state why."""
+    """The size of a file that will be read; 0 if it is unknown: reading the file reports the reason."""
     try:
         return os.path.getsize(path)
     except (OSError, ValueError):  # ValueError: a name that cannot be one
@@ -194,7 +194,7 @@ def bytes_of(path: str) -> int:
 
 
 def clear() -> None:
-    """Before something else is printed on the terminal."""
+    """Clears the line, before something else is printed on the terminal."""
     if _screens:
         _screens[-1].clear()
 
@@ -205,7 +205,7 @@ def is_shown() -> bool:
 
 
 def tell(total: Any) -> None:
-    """For a worker process: `more` adds to this multiprocessing.Value, which a work's counter reads; None: to none."""
+    """For a worker process: `more` adds to this multiprocessing.Value, which a work's counter reads; None: nowhere."""
     _screens.clear()
     _totals[:] = [] if total is None else [total]
 
@@ -222,7 +222,7 @@ class _Counted:
         self._file, self._place, self._most = file, 0, 0
 
     def read(self, size: int = -1) -> bytes:
-        """As the file's."""
+        """Reads like the file."""
         data = self._file.read(size)
         self._place += len(data)
         if self._place > self._most:
@@ -231,7 +231,7 @@ class _Counted:
         return data
 
     def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """As the file's."""
+        """Seeks like the file."""
         self._place = self._file.seek(place, whence)
         return self._place
 

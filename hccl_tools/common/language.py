@@ -50,7 +50,7 @@ def speaks_chinese() -> bool:
 
 @contextlib.contextmanager
 def in_english() -> Iterator[None]:
-    """What `tr` says in here is English: it goes into a record that programs read, such as launch.json."""
+    """Makes `tr` return English inside: for a record that programs read, such as launch.json."""
     _records.append(True)
     try:
         yield

@@ -25,7 +25,7 @@ class NotHere(Refusal):
 
 
 def refused(message: str, **values: object) -> Refusal:
-    """The Refusal of a launch that cannot start, with one line: what `tr` makes of the message."""
+    """The Refusal of a launch that cannot start, with one line: the message as `tr` translates it."""
     return Refusal(REFUSED, tr(message, **values))
 
 

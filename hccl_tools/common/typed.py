@@ -111,7 +111,7 @@ def command(file: str, *arguments: str) -> str:
 
 
 def starter(start: str) -> str:
-    """What comes before the first word of a kept command line: ``bash `` before a script, which is kept without it."""
+    """The text before the first word of a kept command line: ``bash `` before a script, which is kept without it."""
     return "bash " if start.endswith(".sh") else ""
 
 

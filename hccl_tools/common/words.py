@@ -31,7 +31,7 @@ def short_path(path: str) -> str:
 
 
 def folder_fault() -> str | None:
-    """Why the current folder, from which relative paths count, cannot be used; None if it can."""
+    """Why the current folder, the base of relative paths, cannot be used; None if it can."""
     try:
         os.getcwd()
     except OSError as error:
@@ -65,7 +65,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def some(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``: at most so many of the names."""
+    """``a, b and 3 more``: at most this number of names."""
     shown = ", ".join(names[:most])
     return tr("{names} and {number} more", names=shown, number=len(names) - most) if len(names) > most else shown
 

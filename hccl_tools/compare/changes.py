@@ -31,7 +31,7 @@ class Change(Row):
 
 
 class Comparison(Record):
-    """What differs in meaning, which lists are in another order, and the keys that one of the formats cannot say.
+    """The differences in meaning, the lists in another order, and the keys that one of the formats cannot express.
 
     by: what a rank's place was compared by, see places.py.
     """
@@ -43,7 +43,7 @@ class Comparison(Record):
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """All that differs between two tables."""
+    """Finds all differences between two tables."""
     left_out: list[str] = []
     here, there, names, by = places.of(a, b)
     if a.table == b.table:

@@ -18,7 +18,7 @@ class Facts(Record):
 
 
 def filled(job: Job, facts: Facts, name: str) -> Job:
-    """The job with what it lacks, of that which the format `name` has a place for.  Raises Refusal.
+    """The job, completed with the facts that it lacks and that the format `name` can express.  Raises Refusal.
 
     What the job says stays, also where the facts say something else.
     """

@@ -90,7 +90,7 @@ def holds(name: str, part: str, key: str) -> bool:
 
 
 def only(job: Job, name: str) -> tuple[Job, list[str]]:
-    """The job with what the format `name` can say, and the rest: each key, and how many have it."""
+    """The job with what the format `name` can express, and the rest: each key, and how many have it."""
     lost: list[str] = []
     head = {key: value for key, value in job.head.items() if holds(name, "head", key)}
     lost += (key for key in job.head if key not in head)
@@ -132,5 +132,5 @@ def some_places(job: Job, positions: Sequence[int]) -> str:
 
 
 def host_of(server: JsonObject) -> str:
-    """At what other hosts reach it: its IPv4 or IPv6 address in addition to its name, otherwise the name."""
+    """The address at which other hosts reach it: IPv4 or IPv6 in addition to its name, otherwise the name."""
     return names_of(server, text(server, "server_id"))[0]

@@ -24,7 +24,7 @@ _NUMBERS = ("rank_id", "device_id", "device_port", "host_port")  # of version 2.
 
 
 def read(data: bytes, name: str) -> tuple[Job, list[str]]:
-    """The Job in the bytes of a file that messages call `name`, and what no Job has of it.  Raises Refusal."""
+    """The Job from the bytes of a file that messages call `name`, and the content that a Job lacks.  Raises Refusal."""
     if is_list_of_hosts(data):
         return _of_hosts(hostfile.parse(data, one_line(name)), name)
     table, problems = verdict.check_bytes(data)

@@ -41,7 +41,7 @@ _USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
 
 class Asker(Record):
-    """Whom to ask, and how.
+    """The hosts to query, and the way to do it.
 
     logins: {host: [user@]host, as ssh takes it}.
     agent:  the words before the name of a host, see ssh.agent.
@@ -54,7 +54,7 @@ class Asker(Record):
 
 
 class Answer(Record):
-    """What one host answered.
+    """The answer of one host.
 
     host:    its line of the hostfile, without the user.
     content: its result, as JSON; None if it has none.
@@ -139,7 +139,7 @@ def names(hosts: Sequence[str]) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """The shell command that asks a host: one of ours, wherever the project is there, with our PATH and language."""
+    """The shell command that queries a host: one of ours, in the project's folder there, with our PATH and language."""
     carried = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     carried["LAUNCH_LANG"] = "zh" if speaks_chinese() else "en"
     program = project.path("hccl_tools", words[0])
@@ -185,7 +185,7 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
 
 
 def unframed(stdout: bytes, nonce: str, name: str) -> Answer | None:
-    """The Answer of the host `name` in what it printed; None if there is none, or of another version of ours."""
+    """The Answer of the host `name` in its output; None if there is none, or if our version there differs."""
     found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
     data = next((data for crc, data in found if zlib.crc32(data) == int(crc)), b"")
     try:

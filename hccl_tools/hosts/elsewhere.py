@@ -33,11 +33,11 @@ class Version(Record):
     digest: str
 
     def words(self) -> list[str]:
-        """As it goes to another host."""
+        """The form in which it is sent to another host."""
         return [self.number, self.digest]
 
     def shown(self) -> str:
-        """For people who compare two of them."""
+        """The form for people who compare two versions."""
         return tr("{number}, with files {digest}", number=self.number, digest=_shown(self.digest))
 
 
@@ -50,7 +50,7 @@ class Found(Record):
 
 
 def own() -> Version:
-    """That of this host: reads all modules, in 10 ms."""
+    """The version on this host: reads all modules, in 10 ms."""
     return Version(number=version.number(), digest=finder.digest(project.ROOT))
 
 
@@ -72,7 +72,7 @@ def _text() -> str:
 
 
 def read(said: str) -> Found | None:
-    """What a host has answered; None: its Python did not run, or what it said is of another form."""
+    """The answer of a host; None: its Python did not run, or the output has another form."""
     if said == "none":
         return Found(version=None)
     kind, number, digest, folder = [*said.split(None, 3), "", "", "", ""][:4]

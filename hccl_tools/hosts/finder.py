@@ -45,7 +45,7 @@ def version(root: str) -> str:
 
 
 def digest(root: str) -> str:
-    """One for the names and contents of all modules that may run on a host of a job, whatever the folder is called."""
+    """A digest of the names and contents of all modules that may run on a job's host, whatever the folder's name."""
     found, start = hashlib.sha256(), len(os.path.join(root, ""))
     for name in ("hccl_tools", "tools"):
         for path in modules(os.path.join(root, name)):
@@ -89,7 +89,7 @@ def main(here: str, *command: str) -> None:
 
 
 def own(word: str, here: str, root: str) -> str:
-    """The word, which may name a file of `here`, as it is on this host, whose project is in `root`."""
+    """The word on this host, whose project is in `root`; the word may name a file of `here`."""
     below = word[len(here) :] if word.startswith(here + os.sep) else ""
     there = root + below
     return there if below and os.path.exists(there) and not os.path.exists(word) else word

@@ -214,7 +214,7 @@ def _expanded(word: str) -> tuple[list[str], int | None]:
 
 
 def fault_of_host(host: str) -> str | None:
-    """What is wrong with the name or address of a host; None if nothing is."""
+    """What is wrong with the name or address of a host; None if it is valid."""
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
         return tr(

@@ -44,7 +44,7 @@ def expand(word: str) -> list[str]:
 
 
 def folded(hosts: Iterable[str], most: int) -> str:
-    """The hosts as sets, for a message, and at most so many of these: ``node[1-3,7], login``."""
+    """The hosts as at most this number of sets, for a message: ``node[1-3,7], login``."""
     sets: dict[tuple[str, str, int], set[int]] = {}
     for host in hosts:
         match = _LAST_NUMBER.fullmatch(host)

@@ -60,7 +60,7 @@ class Running:
                 os.set_blocking(pipe.fileno(), False)
 
     def take(self, pipe: int) -> bool:
-        """Reads what the pipe has, and forgets what is too much; False: it has ended."""
+        """Reads what the pipe has, and drops what exceeds the limit; False: it has ended."""
         try:
             data = os.read(pipe, 1 << 16)
         except BlockingIOError:

@@ -49,7 +49,7 @@ def _split(typed: str, names: Sequence[str], default: str) -> list[str]:
 
 
 def words(agent: Sequence[str], host: str, command: str, listens: bool, connect: int = CONNECT_SECONDS) -> list[str]:
-    """The words that run the shell command on `host`; listens: it reads its stdin; connect: in so many seconds."""
+    """The command that runs the shell command on `host`; listens: it reads its stdin; connect: the limit in seconds."""
     options: tuple[str, ...] = ()
     if os.path.basename(agent[0]) == "ssh":
         options = (*_OPTIONS, f"-oConnectTimeout={connect}", *(_ALIVE if listens else ("-n",)))

@@ -37,7 +37,7 @@ class Uncompiled(Row):
 
 
 def look(names: Iterable[str], environment: Mapping[str, str]) -> list[Uncompiled]:
-    """Those of the modules that are here and not compiled.  environment: of the ranks."""
+    """The modules that are here and not compiled. environment: of the ranks."""
     found = []
     for name in names:
         folder, source = _place(name)

@@ -20,7 +20,7 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 
 
 class Distributions:
-    """Those in the folders: a name is that of the first one, as for an import."""
+    """The distributions in the folders: the first one of a name counts, as for an import."""
 
     def __init__(self, folders: Iterable[str] | None = None) -> None:
         self._paths = grouped(
@@ -87,7 +87,7 @@ def _text(path: str) -> str:
 
 
 def is_module(name: str) -> bool:
-    """Whether Python finds a module of this name; a folder without code, which a removed package has left, is none."""
+    """Whether Python finds a module of this name; a folder without code, left by a removed package, does not count."""
     from importlib.util import find_spec
 
     try:

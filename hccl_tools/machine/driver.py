@@ -79,7 +79,7 @@ def missing(name: str) -> tuple[str, str]:
 
 
 def remedy(said: str) -> str:
-    """What to do when hccn_tool or npu-smi has failed and `said` so, as programs.said has it; fits the cause."""
+    """The remedy when hccn_tool or npu-smi has failed with this message (see programs.said); it fits the cause."""
     for pattern, text in _remedies():
         if re.search(pattern, said, re.IGNORECASE):
             return text
@@ -87,12 +87,12 @@ def remedy(said: str) -> str:
 
 
 def remedy_for(ended: programs.Ended) -> str:
-    """The same for all that the program has printed: the first line may state nothing of the cause."""
+    """The same for all output of the program: its first line may not name the cause."""
     return remedy(f"{ended.stderr}\n{ended.stdout}\n(exit {ended.status})")
 
 
 def telling(ended: programs.Ended) -> programs.Ended:
-    """The same with the line alone that tells the cause, where there is one: it need not be the first."""
+    """The same with only the line that names the cause, if there is one: it need not be the first."""
     lines = [line.strip() for line in (ended.stderr + "\n" + ended.stdout).splitlines() if line.strip()]
     patterns = [pattern for pattern, _ in _remedies()]
     found = [line for line in lines if any(re.search(pattern, line, re.IGNORECASE) for pattern in patterns)]

@@ -89,7 +89,7 @@ def _by_look_up(servers: Sequence[Sequence[str]]) -> list[int]:
 
 
 def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
-    """Whether nothing can tell which host a server is: its name cannot be resolved, and its devices cannot be asked.
+    """Whether it cannot be determined which host a server is: its name cannot be resolved, nor its devices queried.
 
     So it is with the name of a job as server_id.  For a server that `servers_here` does not take.
     """

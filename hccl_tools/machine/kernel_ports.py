@@ -22,12 +22,12 @@ def outgoing(root: str = "") -> range | None:
 
 
 def reserved(root: str = "") -> str:
-    """The list of ports that the kernel leaves out, as it has it: ``8080,60000-60031``."""
+    """The list of ports that the kernel leaves out, in its own form: ``8080,60000-60031``."""
     return system_files.read(root + RESERVED) or ""
 
 
 def handed_out(ports: Collection[int], root: str = "") -> set[int]:
-    """Those of the ports that the kernel may give to any outgoing connection."""
+    """The ports among these that the kernel may give to any outgoing connection."""
     found = set(ports) & set(outgoing(root) or ())
     for part in reserved(root).split(",") if found else ():
         found -= set(_ports(part.replace("-", " ")) or ())
@@ -41,7 +41,7 @@ def to_keep_free(ports: str, root: str = "") -> str:
 
 
 def listening(ports: Collection[int], root: str = "") -> set[int]:
-    """Those of the ports at which a server listens."""
+    """The ports among these on which a server listens."""
     wanted = set(ports)
     if not wanted:
         return wanted  # the kernel takes milliseconds to list its sockets

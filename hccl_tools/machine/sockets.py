@@ -21,7 +21,7 @@ class Socket(Row):
 
 
 def all_tcp(root: str = "") -> Iterator[Socket]:
-    """Those of all users; root: the folder that replaces / in tests."""
+    """The TCP sockets of all users; root: the folder that replaces / in tests."""
     for table in TABLES:
         try:
             with open(root + table, encoding="ascii", errors="replace") as file:

@@ -47,14 +47,14 @@ class Visible(Record):
         return bool(self.limit) and self.index(device) is None
 
     def numbering(self, devices: list[int]) -> str:
-        """By which numbers the ranks know the devices, and why."""
+        """The numbers by which the ranks know the devices, and the reason."""
         why = self.limit or tr("CANN counts the devices in /dev")
         indices = [device if index is None else index for device, index in zip(devices, map(self.index, devices))]
         numbers = ",".join(map(str, indices))
         return tr("{why}: DEVICE_ID {numbers} for {devices}", why=why, numbers=numbers, devices=listed(devices))
 
     def refusal(self, devices: list[int]) -> Refusal:
-        """That `devices` are hidden, and what to do."""
+        """The message that `devices` are hidden, and what to do."""
         return refused(
             "{devices} cannot be used: {limit} shows the ranks only {visible}; choose from those, or: unset {name}",
             devices=named("device", devices),

@@ -39,7 +39,7 @@ class Server(Record):
 
 
 class Overview(Record):
-    """What to show of a table.
+    """The data of a table that is shown.
 
     version:  the table's, as text.        headline: the table in one line.
     warnings: what is wrong with it, as lines.

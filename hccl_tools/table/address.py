@@ -36,7 +36,7 @@ def bare(text: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this host reaches itself there; a name is none."""
+    """Whether only this host reaches itself at the address; False for a name."""
     return family(address) is not None and (address.startswith("127.") or packed(address) == _OWN)
 
 

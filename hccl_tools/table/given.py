@@ -19,12 +19,12 @@ STDIN = "-"
 
 
 def shown(path: str) -> str:
-    """How messages name it."""
+    """Its name in messages."""
     return tr("standard input") if path == STDIN else one_line(path)
 
 
 def read_bytes(path: str) -> bytes:
-    """Its bytes, as many as a file may have.  Raises rank_table.NotReadable."""
+    """Its bytes, up to the size limit of a file.  Raises rank_table.NotReadable."""
     if path != STDIN:
         return rank_table.read_bytes(path)
     name = shown(path)

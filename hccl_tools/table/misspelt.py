@@ -14,7 +14,7 @@ _MOST_PART = 5  # characters of a part with something else than digits in it, ne
 
 
 def is_nearly_an_address(text: str) -> bool:
-    """Whether `text` looks like an address and is none, with or without what it means."""
+    """Whether `text` looks like an address but is not one, whether or not its meaning is clear."""
     if _is_plain_name(text) or family(text) is not None or not any(c.isdigit() for c in text):
         return False
     cleaned = _cleaned(text)
@@ -32,7 +32,7 @@ def is_of_numbers(text: str) -> bool:
 
 
 def meant(text: str) -> str | None:
-    """The one address that a misspelt one can mean; None where there is none, or `text` is not a misspelt address."""
+    """The only address that a misspelt one can mean; None if there is none, or if `text` is not a misspelt address."""
     if _is_plain_name(text):
         return None
     cleaned = _cleaned(text)

@@ -46,7 +46,7 @@ class Server(Row):
 
     @property
     def host(self) -> str:
-        """At what other hosts reach it: its first IPv4 address, otherwise its name."""
+        """The address at which other hosts reach it: its first IPv4 address, otherwise its name."""
         return next((name for name in self.names if len(packed(name)) == 4), self.server_id.strip())
 
     def device_ips(self) -> dict[int, str | None]:

@@ -114,7 +114,7 @@ class Hub:
             self.door.close()
 
     def fault(self, number: int) -> str:
-        """Why this host cannot come; empty if it can."""
+        """Why this host cannot take part; empty if it can."""
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
@@ -122,7 +122,7 @@ class Hub:
         return ""
 
     def listen(self, number: int) -> None:
-        """What a host reports; without a connection it is lost."""
+        """Handles a line of a host; without a connection the host is lost."""
         host = self.hosts.get(number)
         if host is None:
             return

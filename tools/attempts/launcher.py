@@ -36,7 +36,7 @@ class Launcher:
         return facts
 
     def end_with_it(self, pid: int) -> None:
-        """From now on SIGKILL of the launcher, too, ends this process, so that the other hosts see it."""
+        """Makes SIGKILL of the launcher end this process, too, so that the other hosts notice."""
         programs.end_with_parent()
         if os.getppid() != pid:
             raise Left
@@ -69,7 +69,7 @@ class Launcher:
         return False
 
     def say(self, word: str, *values: object) -> None:
-        """One event for the launcher, in one write."""
+        """Sends one event to the launcher, in one write."""
         line = f"{word} {' '.join(map(str, values))}"
         os.write(1, os.fsencode(one_line(line)) + b"\n")
 

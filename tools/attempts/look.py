@@ -52,7 +52,7 @@ class Came(Record):
 
 
 class Looks:
-    """All attempts of one job.  They share one axis of steps, which each log may tell more of."""
+    """All attempts of one job.  They share one axis of steps; each log may add to what is known about it."""
 
     def __init__(self, patterns: list[Pattern], saves: Saves) -> None:
         self._reader, self._saves = Reader(patterns), saves
@@ -61,7 +61,7 @@ class Looks:
         self._deaths: dict[tuple[int, Place | None, str], list[int]] = {}
 
     def look(self, asked: Asked) -> Came:
-        """The next attempt has ended."""
+        """Examines the next attempt, which has ended."""
         ends: dict[int, tuple[Place, Place, int]] = {}  # rank: its first place and its last one, and its stride
         for rank in chosen(asked.ranks, asked.failed):
             try:

@@ -26,7 +26,7 @@ _OPTIONS = ("save", "save_dir", "save_path", "save_folder", "output_dir", "ckpt_
 
 
 def folders(words: Sequence[str], own: str | None, run_dir: str) -> list[str]:
-    """Where the ranks may save.
+    """The folders where the ranks may save.
 
     words: of their command; own: where this project's trainer saves.  A run has a folder of its own, ckpt.
     """
@@ -42,7 +42,7 @@ def folders(words: Sequence[str], own: str | None, run_dir: str) -> list[str]:
 
 
 class Saves:
-    """What is in these folders.  What was there before the first attempt is known, and is not of this job."""
+    """The content of these folders.  Files from before the first attempt are not of this job."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = list(paths)

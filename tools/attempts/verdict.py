@@ -43,7 +43,7 @@ class Attempts:
         self.since = time.monotonic()  # when the first of them was to come
 
     def ready(self, host: int, number: int) -> None:
-        """All that an earlier attempt started on `host` has ended, and it can begin this one."""
+        """Everything that an earlier attempt started on `host` has ended, and the host can begin this attempt."""
         waits = not self.begun and not self.ended and not self.failing
         if number == self.number and waits and self._all_have_come(host):
             self._next(begun=True)
@@ -100,7 +100,7 @@ class Attempts:
 
     @property
     def number(self) -> int:
-        """Of the attempt."""
+        """The number of the attempt."""
         return self.count.number
 
     def left(self, host: int, text: str) -> None:

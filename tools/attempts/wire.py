@@ -125,7 +125,7 @@ def take(found: list[Any], forms: dict[str, tuple[type, ...]], longest: int = LO
 
 
 def unlike(ours: Sequence[Sequence[str]], theirs: Sequence[str], here: str, where: str) -> str:
-    """What is not the same on the host `where`; empty if all is.
+    """The facts that differ on the host `where`; empty if none does.
 
     ours: (what it is, its digest, its words) of what must be the same; theirs: digest and words of each.
     """

@@ -13,7 +13,7 @@ from tools.command.declaration import Declaration
 
 
 class MpirunWords(Record):
-    """What mpirun gets of the user's words."""
+    """The user's arguments for mpirun."""
 
     passed: list[str]  # its words
     given: dict[str, str]  # option or parameter that may be passed once: its value
@@ -26,12 +26,12 @@ class MpirunWords(Record):
         return cls(passed=[], given={}, export=set(), values={})
 
     def binds(self) -> bool:
-        """Whether they state how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then."""
+        """Whether they set how ranks are bound; Open MPI 5 binds for :PE=N, and rejects --bind-to none then."""
         return "bind_to" in self.given or ":PE=" in self.given.get("map_by", "").upper()
 
 
 class Line:
-    """What is known of a command line.  Options have underscores in their names; the last one of a name counts."""
+    """The known facts of a command line.  Options have underscores in their names; the last one of a name counts."""
 
     def __init__(self, declaration: Declaration, environ: Mapping[str, str]) -> None:
         self.declaration = declaration
@@ -55,7 +55,7 @@ class Line:
         self.one_host: list[str] = []  # options of mpirun that are for one host only
 
     def value(self, option: str, default: str = "") -> str:
-        """What the user gave, otherwise the default."""
+        """The user's value, otherwise the default."""
         return next((value for name, value in reversed(self.options) if name == option), default)
 
     def given(self, option: str) -> bool:

@@ -31,7 +31,7 @@ class _Typed(Record):
 
 
 def take(line: Line, words: Sequence[str]) -> int:
-    """Takes one of them and its values from the front; the number of words, 0 if the first word is none."""
+    """Takes one option and its values from the front; returns the number of words, 0 if the first is another word."""
     typed, equals, value = words[0].partition("=")
     name = typed[2 if typed.startswith("--") else 1 :].replace("-", "_")
     meaning = OPTIONS.get(name)

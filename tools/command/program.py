@@ -117,7 +117,7 @@ def _variable(line: Line, word: str, behind: Sequence[str]) -> Refusal:
 
 
 def as_value(line: Line) -> str:
-    """Where an option has taken what looks like a program or a config, the end of a message that states this."""
+    """If an option has taken what looks like a program or a config: the end of a message about that."""
     found = ""
     for name, value in line.options:
         if value.endswith((*_PROGRAMS, *_CONFIGS)) and name not in TAKE_FILES:

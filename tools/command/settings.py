@@ -44,7 +44,7 @@ class Settings(Record):
 
     @classmethod
     def of(cls, line: Line) -> Settings:
-        """Those of a command line.  Raises Refusal."""
+        """The settings in a command line.  Raises Refusal."""
         grace = line.number("grace", line.declaration.grace)
         timeout, hang_timeout, max_restarts = map(line.number, ("timeout", "hang_timeout", "max_restarts"))
         if line.given("keep_going") and max_restarts:

@@ -60,7 +60,7 @@ _SHORT = ("n", "np", "npernode", "ppn")  # those that people type with one dash
 
 
 def take(line: Line, words: Sequence[str]) -> int:
-    """Takes one of them and its value from the front; the number of words, 0 if the first word is none."""
+    """Takes one option and its value from the front; returns the number of words, 0 if the first is another word."""
     option, equals, rest = words[0].partition("=")
     name = option.lstrip("-").replace("-", "_")
     if name not in _SYNONYMS or not (option.startswith("--") or name in _SHORT):
@@ -89,7 +89,7 @@ def take(line: Line, words: Sequence[str]) -> int:
 
 
 def finish(line: Line) -> None:
-    """Of msrun and pods, when all words are read: the ranks of the job, from those of a host and the number of hosts.
+    """For msrun and pods, when all words are read: computes the job's ranks from those of a host and the hosts.
 
     msrun itself has no number of hosts, and torchrun none of all ranks.
     """

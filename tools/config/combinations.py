@@ -20,7 +20,7 @@ _OF_TEXTS = ("image_width", "max_text_len")
 
 
 class Network(Record):
-    """What goes with a network: its type of data, its losses, and the keys of its section."""
+    """Everything that fits a network: its type of data, its losses, and the keys of its section."""
 
     data: tuple[str, ...]
     losses: tuple[str, ...]

@@ -73,7 +73,7 @@ def _folder(path: str) -> str:
 
 
 def problems(data: dict[str, Any]) -> list[Problem]:
-    """What of the section `common` (of a config that satisfies the schema) cannot be heeded."""
+    """The parts of the section `common` (in a config that satisfies the schema) that cannot take effect."""
     common = data.get("common", {})
     found = []
     if common.get("infer_mode"):

@@ -68,7 +68,7 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
 
 
 def fault(text: str) -> NotYaml | None:
-    """Why no reader of YAML takes the text; None if one may: limits, tags and several documents are not judged."""
+    """Why no YAML reader accepts the text; None if one may: limits, tags and several documents are not checked."""
     levels = 0
     try:
         for event in yaml.parse(text, Loader=_Base):

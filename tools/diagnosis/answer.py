@@ -71,7 +71,7 @@ class Answer(Record):
 
     @property
     def raised(self) -> str:
-        """Where what is quoted was raised."""
+        """The place where the quoted exception was raised."""
         return ends.raised_at(self.exception) if self.exception else ""
 
     @property
@@ -86,12 +86,12 @@ class Answer(Record):
 
 
 def hung(text: str) -> Answer:
-    """That of a job that --hang_timeout ended while no rank had failed."""
+    """The answer for a job that --hang_timeout ended while no rank had failed."""
     return Answer(kind=HANG, sentence=text)
 
 
 def nothing_failed() -> Answer:
-    """That of a run in which no rank failed."""
+    """The answer for a run in which no rank failed."""
     return Answer(kind=NOTHING, sentence=tr("no rank failed: nothing to explain"))
 
 
@@ -205,7 +205,7 @@ def of_end(end: End, form: str, all_ends: list[End]) -> Answer:
 
 
 def of_logs(logs: Explained, english: bool = False) -> Answer:
-    """The answer of logs that are not a run of ours; english: for programs."""
+    """The answer for logs that are not a run of ours; english: for programs."""
     verdict = logs.recorded if english else logs.verdict
     causes = in_order([of_fault(fault) for fault in logs.faults])
     all_ends = ends.of_logs(logs)

@@ -11,7 +11,7 @@ from tools.diagnosis.waits import End, Target, Wait
 
 
 def late(job: Job, found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """Two that waited for each other, but not at the same time: one had given up before the other came."""
+    """Two processes that waited for each other at different times: one gave up before the other came."""
     for end in waits.ends(found):
         circle = [one for one in end.members if isinstance(one, Process)]
         if len(circle) < 2:

@@ -33,7 +33,7 @@ class Offsets(Record):
 
 
 def offsets(job: Job) -> Offsets:
-    """Of all hosts, against the one that has most lines; hosts without such lines have none."""
+    """The offsets of all hosts against the one with most lines; hosts without such lines have none."""
     marks: dict[str, dict[str, float]] = {}  # by group, then by host
     for process in job.processes:
         for event in process.events:

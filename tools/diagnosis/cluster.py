@@ -32,7 +32,7 @@ def killed(job: Job, rows: list[Failure], end: Death | None) -> Verdict | None:
 
 
 def ended(job: Job, end: Death | None) -> Verdict | None:
-    """The first rank that ended without a word, as what started it, the scheduler, or the rank's own helper says."""
+    """The first rank that ended silently, according to its starter, the scheduler, or the rank's own helper."""
     if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
         return of_death(job, end)
     lost = None if missing(job) else _first_lost(job)  # who waits for one that never comes is lost, too, at the end

@@ -17,7 +17,7 @@ def same_order() -> str:
 
 
 def to_compare() -> str:
-    """What to look at where ranks do not do the same."""
+    """What to compare if ranks do not do the same."""
     return tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")
 
 

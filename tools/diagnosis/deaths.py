@@ -30,7 +30,7 @@ _STARTERS = frozenset(("worker_ended", "first_failure", "started"))
 
 
 class Death(Record):
-    """The end of a rank, as others tell it."""
+    """The end of a rank, as others report it."""
 
     rank: Process | Target | None
     pid: int | None

@@ -54,7 +54,7 @@ class _Line(Record):
 
 
 def of_logs(logs: Explained, failed: str = "") -> list[Alike]:
-    """Those of all logs that were read; failed: the rank that ended first, where that is known."""
+    """The error lines of all logs that were read; failed: the rank that ended first, if it is known."""
     rank_of = {id(one): process.rank for process in logs.job.processes for one in process.findings}
     lines = []
     for one in logs.reading.findings:
@@ -66,7 +66,7 @@ def of_logs(logs: Explained, failed: str = "") -> list[Alike]:
 
 
 def of_folder(member: Member) -> list[Alike]:
-    """Those of the logs next to that of the member, which failed first."""
+    """The error lines of the logs next to that of the member, which failed first."""
     folder, own = os.path.split(member.path)
     try:
         names = sorted(name for name in os.listdir(folder or ".") if _NAME.fullmatch(name) and name != own)

@@ -48,7 +48,7 @@ class Failure(Record):
 
     @property
     def alike(self) -> str:
-        """Its text without numbers and folders: the same for ranks that failed of the same."""
+        """The text without numbers and folders: equal for ranks with the same failure."""
         text = self.seen.text.partition("\n")[0][-600:]
         return _NUMBERS.sub("#", _PLACES.sub("", text))[:200]
 

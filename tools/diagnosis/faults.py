@@ -41,7 +41,7 @@ class Fault(Record):
 
     @property
     def rank(self) -> int | None:
-        """Of the process, as far as it is known."""
+        """The rank of the process, if it is known."""
         return self.process.rank if self.process else None
 
 

@@ -42,7 +42,7 @@ class Match(Record):
 
     @property
     def row(self) -> int | None:
-        """Its number in the file, where the whole log was read."""
+        """The line number in the file, if the whole log was read."""
         return None if self.index is None or not self.member.log.whole else self.index + 1
 
     @property

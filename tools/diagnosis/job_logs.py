@@ -35,7 +35,7 @@ _A_DAY = 86400  # seconds: names of plogs have local time, launch.json has UTC
 
 
 class Explained(Record):
-    """What the logs of a job say."""
+    """The explanation that the logs of a job give."""
 
     reading: Reading
     job: Job

@@ -31,7 +31,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Tally:
-    """What was left out, and what went wrong first."""
+    """What was left out, and the first problem."""
 
     def __init__(self) -> None:
         self.bytes = self.ranks = 0
@@ -57,7 +57,7 @@ class Tally:
 
 
 def settle(run_dir: str, attempts: list[dict[str, Any]], keep: str) -> list[str]:
-    """Removes and cuts plogs as `keep` says: failed, all or none; returns what the report states about it."""
+    """Removes and cuts plogs according to `keep`: failed, all or none; returns the report's lines about it."""
     tally = Tally()
     for attempt in attempts:
         failed = attempt["exit"] != 0 or attempt["first_failure"] is not None

@@ -173,7 +173,7 @@ def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_e
 
 
 def explain_logs(paths: list[str], known: Known, events: str | None = None, as_json: bool = False) -> int:
-    """Reports what the logs of a job tell; returns the exit code.  Raises OSError: a path is not there."""
+    """Prints what the logs of a job show; returns the exit code.  Raises OSError: a path does not exist."""
     from tools.diagnosis import job_logs
 
     entries, complaints = known

@@ -48,7 +48,7 @@ class Plog(Row):
 
 
 class Event(Row):
-    """The last line of a rank that tells something."""
+    """The last line of a rank with information."""
 
     time: float
     rank: int
@@ -146,7 +146,7 @@ def _plogs(launch: dict[str, Any], logs: str) -> list[Plog]:
 
 
 def ends(path: str, most: int) -> bytes:
-    """The file, or the lines at its beginning and at its end, of so many bytes.  Raises OSError."""
+    """The file, or this number of bytes of lines at its beginning and at its end.  Raises OSError."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= most:
@@ -158,7 +158,7 @@ def ends(path: str, most: int) -> bytes:
 
 
 def last_event(data: bytes, rank: int) -> Event | None:
-    """The last line of a level that tells something."""
+    """The last line of a level with information."""
     place = max(data.rfind(f"[{level}] ".encode()) for level in _TELLING)
     while place >= 0:
         begin = data.rfind(b"\n", 0, place) + 1
@@ -176,7 +176,7 @@ def _too_late(*_: object) -> None:
 
 
 def tell(descriptor: int, words: list[str]) -> None:
-    """The lines, to this descriptor; a report must not contain a failure of ours."""
+    """Writes the lines to this descriptor; a report must not contain a failure of ours."""
     stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
     with contextlib.redirect_stdout(stream):
         try:

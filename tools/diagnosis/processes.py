@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """A process of the job, or a rank of which no log is here (`findings` is empty)."""
+    """A process of the job, or a rank whose log is not here (`findings` is empty)."""
 
     def __init__(self, folder: str, pid: int | None) -> None:
         self.folder, self.pid = folder, pid
@@ -35,14 +35,14 @@ class Process:
 
     @classmethod
     def absent(cls, rank: int, host: str | None) -> Process:
-        """One without any log here."""
+        """A process without any log here."""
         process = cls("", None)
         process.rank, process.host = rank, host
         return process
 
     @cached_property
     def events(self) -> list[Event]:
-        """Those of all its logs, by time; for when it has all its logs."""
+        """The events of all its logs, by time; call it when the process has all its logs."""
         found = [event for one in self.findings for event in one.events]
         return sorted(found, key=lambda event: event.time or 0.0)
 

@@ -50,7 +50,7 @@ def is_rank(name: str) -> bool:
 
 
 def not_a_run(folder: str, what: str) -> Refusal:
-    """Why `folder` is not that of a run."""
+    """Why `folder` is not the folder of a run."""
     text = tr("{path}: {what}; name the folder of a run, such as logs/latest", path=one_line(folder), what=what)
     return Refusal(USAGE, text)
 
@@ -100,7 +100,7 @@ def places_of(launch: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def logs_of(outcome: dict[str, Any] | None) -> str:
-    """The folder of the last attempt's logs, in that of the run: launch.json may be anybody's, and names no other."""
+    """The folder of the last attempt's logs, inside the run's: launch.json is untrusted, and cannot lead elsewhere."""
     logs = str((outcome or {}).get("logs") or ".")
     return "." if os.path.isabs(logs) or os.pardir in logs.split(os.sep) else logs
 

@@ -46,7 +46,7 @@ class Frame(Row):
 
     @property
     def text(self) -> str:
-        """How a message shows it."""
+        """The text for a message."""
         return f"{self.function} ({self.file}:{self.line})"
 
 
@@ -84,7 +84,7 @@ def save(folder: str, name: str, pid: int) -> str:
 
 
 def by_py_spy(pid: int) -> str:
-    """What py-spy prints, or nothing: it is often not installed, or not allowed in a container."""
+    """The output of py-spy, or nothing: it is often not installed, or not allowed in a container."""
     if not programs.on_path("py-spy"):
         return ""
     answer = programs.ask(["py-spy", "dump", "--pid", str(pid)], SECONDS)
@@ -92,7 +92,7 @@ def by_py_spy(pid: int) -> str:
 
 
 def by_abort(pid: int, log: str) -> str:
-    """What the rank writes to its log when SIGABRT ends it, or nothing where faulthandler is not on."""
+    """What the rank writes to its log when SIGABRT ends it; nothing if faulthandler is off."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             if not re.search(rb"(^|\0)PYTHONFAULTHANDLER=[^\0]", file.read()):

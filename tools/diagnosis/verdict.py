@@ -101,7 +101,7 @@ def headless(text: str) -> str:
 
 
 def on(one: Process | Target) -> str:
-    """``on host node1: ``, as the beginning of a command; nothing, if the name of a folder is not that of a host."""
+    """``on host node1: ``, as the beginning of a command; nothing, if a folder's name is not that of a host."""
     host = one.host or one.server if isinstance(one, Process) else None
     return tr("on host {host}: ", host=host) if host and _HOST.fullmatch(host) else ""
 
@@ -113,7 +113,7 @@ def link_check(one: Process | Target) -> str:
 
 
 def ping(one: Process | Target, address: str | None) -> str:
-    """The command by which a card tries to reach an address; a log may have any text in the address's place."""
+    """The command with which a card tries to reach an address; a log may have any text instead of the address."""
     device = one.device if one.device is not None else "N"
     known = address if address and packed(address) else "ADDRESS"
     return f"{on(one)}hccn_tool -i {device} -ping -g address {known}"

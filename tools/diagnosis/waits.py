@@ -17,7 +17,7 @@ EXEC_SECONDS = 1836  # HCCL_EXEC_TIMEOUT's default since CANN 8
 
 
 class Target(Row):
-    """Whom a process waited for: a process of the job, or what is known of another."""
+    """The target of a wait: a process of the job, or the known facts about another one."""
 
     process: Process | None
     rank: int | None

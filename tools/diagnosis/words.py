@@ -45,7 +45,7 @@ def of_run(answer: Answer, folder: str, brief: bool = False) -> list[str]:
 
 
 def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
-    """The root alone, how sure that is and why, and what to look at next: for a report that says other things, too."""
+    """Only the root, how sure that is and why, and what to look at next: for a report with other contents, too."""
     lines = [tr("root: {sentence}", sentence=verdict.sentence)]
     lines.append("    " + how_sure(verdict.certainty, verdict.why))
     lines += ["    " + tr("next: {what}", what=what) for what in verdict.next[: 2 if brief else 4]]
@@ -53,7 +53,7 @@ def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
 
 
 def lines_of(answer: Answer, columns: int = COLUMNS, more: str = "") -> list[str]:
-    """The lines of the answer; where they are too many, `more` replaces those that state least."""
+    """The lines of the answer; if they are too many, `more` replaces the least informative ones."""
     writer = _Writer(columns)
     writer.answer(answer)
     writer.sure(answer)
@@ -90,7 +90,7 @@ class _Writer:
         self._placed = False  # the first line states where the cause is seen
 
     def lines(self, more: str) -> list[str]:
-        """Those that fit."""
+        """The lines that fit."""
         rows = list(self._rows)
         if len(rows) <= MOST_LINES or len(more) > self._columns:
             more = ""
@@ -229,7 +229,7 @@ class _Writer:
 
 
 def cut(text: str, room: int) -> str:
-    """The text in one line of at most so many characters."""
+    """The text in one line, limited to this number of characters."""
     text = one_line(text[: 4 * max(room, 0) + 100])
     return text if len(text) <= room else text[: max(0, room - 3)] + "..."
 

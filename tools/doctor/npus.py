@@ -29,7 +29,7 @@ def questions(_: Options) -> dict[str, list[str]]:
 
 
 def lines(facts: Facts) -> list[Line]:
-    """The devices together, each device, and what states who holds them and where they are."""
+    """The devices together, each device, and lines about their holders and places."""
     npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
     found += _seen(npus)

@@ -12,7 +12,7 @@ LONGEST = 1 << 20  # bytes of a line that has no end yet
 
 
 class AgentLines:
-    """What comes out of an engine, in blocks of bytes: `take` returns the events in it.
+    """The output of an engine, in blocks of bytes: `take` returns the events in it.
 
     secret: begins what agents report.  logs: the folder of the attempt's logs.  own: where the engine's own lines go.
     cancelled: the event when the engine itself ends the job; None: from then on a rank that ends has not failed by
@@ -181,7 +181,7 @@ def _words(text: bytes) -> str:
 
 
 def write(descriptor: int, text: bytes) -> None:
-    """Writes all of it; not what a full disk, or a pipe that is not read, does not take."""
+    """Writes all of it, except what a full disk, or a pipe that is not read, does not take."""
     try:
         while text:
             text = text[os.write(descriptor, text) :]

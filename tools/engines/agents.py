@@ -32,7 +32,7 @@ class Agents(Engine):
         return self.there([sys.executable, "-I", "-S", program])
 
     def there(self, words: list[str]) -> list[str]:
-        """A command of ours for the hosts of the job, where one of them has this project in another folder."""
+        """A command of ours for the hosts of the job, if one of them has this project in another folder."""
         if not self.run.plan.engine.elsewhere:
             return words
         from hccl_tools.hosts import elsewhere  # few launches need it

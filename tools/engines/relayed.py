@@ -74,7 +74,7 @@ class Relayed(Agents):
         return self.lines.take(block)
 
     def forget(self) -> None:
-        """The attempt has ended.  A process that it has left behind may still write; its lines are ignored."""
+        """Ends the attempt.  A process that is left over may still write; its lines are ignored."""
         if self._told >= 0:
             self.run.world.unwatch(self._told)
             self.lines.take(b"")
@@ -91,7 +91,7 @@ class Relayed(Agents):
         raise NotImplementedError
 
     def status_of(self, status: int) -> int:
-        """What the engine's end means: one that hides a rank's failure ends with 0."""
+        """The meaning of the engine's end: an engine that hides a rank's failure ends with 0."""
         return self.lines.failed if status == 0 and not self.lines.judged else status
 
 

@@ -13,7 +13,7 @@ from tools.supervise.events import Cancelled
 
 
 class Srun(Relayed):
-    """Why its less obvious options are there; Slurm's documentation states what it does:
+    """The reasons for its less obvious options; Slurm's documentation describes what they do:
 
     --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
     --kill-on-bad-exit   a second safety net: an agent that dies ends the job

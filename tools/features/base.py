@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Feature:
-    """One feature of one launch; it overrides the steps that it is about."""
+    """One feature of one launch; it overrides the steps that it handles."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -20,7 +20,7 @@ class Feature:
     # ---- before and between attempts ---------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        """Signals are heeded, and the guardian watches; no rank has started."""
+        """Called when signals are handled and the guardian watches, before any rank has started."""
 
     def is_ready(self) -> bool:
         """Waits until the attempt may begin; False: it does not."""
@@ -33,11 +33,11 @@ class Feature:
         """No process of the attempt is left."""
 
     def wants_restart(self, number: int) -> bool:
-        """After a failure, before anything is done for restart `number`; False: it would not help, so there is none."""
+        """Called after a failure, before any work for restart `number`; False: it would not help, so there is none."""
         return True
 
     def may_restart(self, number: int) -> bool:
-        """The folder for the logs of restart `number` is there; False: it cannot be, so there is none."""
+        """Called when the folder for the logs of restart `number` exists; False: it is impossible, so there is none."""
         return True
 
     def again(self, number: int) -> None:
@@ -70,7 +70,7 @@ class Feature:
         """The members stop, for any reason; called often until they have ended."""
 
     def check(self) -> None:
-        """Nothing has happened for a while."""
+        """Called when nothing has happened for a while."""
 
     def heard(self, event: Heard) -> None:
         """A line from a helper process of the launcher."""
@@ -84,7 +84,7 @@ class Feature:
         """It is, and nothing has been reported."""
 
     def fell_silent(self) -> None:
-        """All processes next to the launcher have said what they had to say; nothing has been reported."""
+        """Called when all processes next to the launcher have sent their last lines, before the report."""
 
     def outcome(self, outcome: dict[str, Any]) -> None:
         """Adds to what launch.json gets about the attempt that has ended."""
@@ -116,7 +116,7 @@ class Feature:
         return None
 
     def in_vain(self) -> int:
-        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        """How many restarts in a row did not help, including the attempt that has ended."""
         return 0
 
     def why_not_ready(self) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """What print() writes becomes lines for the launcher."""
+    """Turns the output of print() into lines for the launcher."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._rest = descriptor, ""
@@ -100,7 +100,7 @@ def telling() -> Any:
 
 
 def cannot(error: Exception) -> str:
-    """Why nothing is explained."""
+    """The line about why nothing is explained."""
     reason = f"{type(error).__name__}: {one_line(error)}"
     return tr("this run cannot be explained: {reason}", reason=reason)
 

@@ -73,7 +73,7 @@ class HostsAttempts(Feature):
         self._tell()
 
     def attempt_ended(self) -> None:
-        """If all ranks of this host have ended with 0, waits until those of all hosts have, or one has failed.
+        """If all ranks of this host have ended with 0, waits until all hosts are done, or one has failed.
 
         After a failure, tells how far the attempt came here, and waits for what the host of rank 0 makes of it.
         """

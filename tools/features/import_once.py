@@ -10,7 +10,7 @@ from tools.supervise.events import Heard
 
 
 class ImportOnce(Feature):
-    """Of a launch whose agents fork the ranks."""
+    """For a launch whose agents fork the ranks."""
 
     _told = False
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LastGoodHosts(Feature):
-    """Of a launch that has asked its hosts before the start."""
+    """For a launch that has queried its hosts before the start."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)

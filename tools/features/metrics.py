@@ -31,7 +31,7 @@ MOST_FAILURES = 1000  # that it is told: with --keep_going thousands may fail
 
 
 class Metrics(Feature):
-    """The process, and what it has found."""
+    """The process, and its findings."""
 
     _beside: Beside | None = None
     _told = 0
@@ -44,7 +44,7 @@ class Metrics(Feature):
             from tools.monitor import served  # noqa: F401 - loaded before the ranks start
 
     def opened(self) -> None:
-        """At a port it answers from now on, also while other hosts are awaited."""
+        """With a port it answers from now on, even while the launch waits for other hosts."""
         if not self._port:
             return
         from tools.launch import listening
@@ -111,7 +111,7 @@ class Metrics(Feature):
         beside.close()
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """Adds the ranks that --straggler has named.  Without their file there are none."""
+        """Adds the ranks that --straggler has named; none if their file is missing."""
         if not self.run.settings.straggler or self._beside is None:
             return
         with contextlib.suppress(OSError, ValueError):

@@ -16,7 +16,7 @@ LOOKS = (3.0, 30.0, 120.0)  # seconds after the start of an attempt: a script ma
 
 
 class NestedLaunchers(Feature):
-    """Looks a few times at what the ranks have started, and says once what it has found."""
+    """Examines a few times what the ranks have started, and reports a finding once."""
 
     _looks: list[float] | None = None  # what is left of LOOKS; None: no rank has started, as where pods meet first
 

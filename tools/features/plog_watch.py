@@ -52,7 +52,7 @@ class PlogWatch(Feature):
         self._beside = Beside(run.world, "mindspore-launch-plogs", child)
 
     def attempt_ended(self) -> None:
-        """It looks once more, which takes milliseconds.  If it cannot, it ends at once."""
+        """Takes a last look, which takes milliseconds.  If that is impossible, it ends at once."""
         if self._beside is None:
             return
         beside, self._beside = self._beside, None

@@ -15,7 +15,7 @@ from tools.supervise.proc import QUIET, ignore
 
 
 class PodTable(HostsAttempts):
-    """As an operator's order ends the job as another host's verdict does, this is one more voice of that kind."""
+    """Ends the job on an operator's order, in the same way as a verdict of another host does."""
 
     name = "pod"
 

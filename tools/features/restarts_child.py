@@ -57,7 +57,7 @@ class Server:
             self.tell("note", text)
 
     def tell(self, word: str, text: str) -> None:
-        """One line, in one write."""
+        """Writes one line, in one write."""
         os.write(self._tells, os.fsencode(f"{word} {one_line(text)}\n"))
 
     def serve(self) -> None:

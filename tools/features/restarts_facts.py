@@ -48,7 +48,7 @@ def _wanted(run: Run) -> dict[str, Any]:
 
 
 class Busy:
-    """What agents report of their hosts before a restart.  All agents of a host see the same; each sees its own device.
+    """The reports of agents about their hosts before a restart.  A host's agents agree, except about their own device.
 
     seconds: --restart_wait; held: why there can be no other restart, "" if there can.
     """
@@ -78,5 +78,5 @@ class Busy:
 
 
 def waits(what: str, seconds: int) -> str:
-    """For what a restart waits."""
+    """What a restart waits for."""
     return tr("the restart waits, at most {seconds} s: {what}", seconds=seconds, what=what)

@@ -75,7 +75,7 @@ class Saving(Feature):
             outcome["asked"] = self._found
 
     def reported(self, trouble: str) -> None:
-        """Nothing of a program that does not save: the table shows how its ranks have ended."""
+        """Reports which ranks saved; nothing for a program that does not save: the table shows how its ranks ended."""
         found = self._found
         if not found or not (found["saved"] or self.run.plan.checkpoints):
             return

@@ -41,7 +41,7 @@ _SAYS = re.compile(rb"loss|rank_?size|world_?size|group_size|device_num|_exec_sa
 
 
 class Together(Feature):
-    """Its rows are those of the attempt that runs, or has ended."""
+    """Its rows belong to the attempt that runs, or has ended."""
 
     name = "together"
     _beside: Beside | None = None

@@ -255,7 +255,7 @@ class First(agent.Agent):
     # ---- the end of what other ranks have left -----------------------------------------------------------------------
 
     def stop(self, asks: bool = False) -> None:
-        """Also ends what other ranks of the host have left, if this one has ended before."""
+        """Ends the rank, and what other ranks of the host have left, if this one has ended before."""
         if not self.stops and self.status is not None:
             self.leftovers.signal(signals.SIGTERM)
             self._end_left_at = self.world.now() + (self.patience if asks else self.grace)

@@ -155,7 +155,7 @@ class Importing:
         return told
 
     def open_gate(self) -> None:
-        """All ranks are known: they begin."""
+        """Lets all ranks begin, once all of them are known."""
         try:
             os.write(self._gate, b"g" * self._ranks)
         except OSError:

@@ -101,7 +101,7 @@ def send(descriptor: int, text: bytes) -> int:
 
 
 class Reader:
-    """What comes out of a connection: calls `heard` with each message, which returns events, and `ended` at the end.
+    """Reads a connection: calls `heard` with each message, which returns events, and `ended` at the end.
 
     secret: with which the other end has to begin; empty: it has begun.
     """
@@ -145,7 +145,7 @@ class Reader:
 
 
 class Process:
-    """A process that is not a child of ours, and that another process may replace when it has ended."""
+    """A process that is not our child; another process may get its id when it has ended."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -164,7 +164,7 @@ class Process:
         return not waiting.poll(0)
 
     def read(self, descriptor: int, _: int) -> bytes:
-        """For World.watch: the end of the process is the end of what can be read."""
+        """For World.watch: returns the end of data when the process ends."""
         if self.runs():
             raise BlockingIOError
         return b""

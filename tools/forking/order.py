@@ -65,7 +65,7 @@ def _nodes(words: Sequence[str]) -> str:
 
 
 def forks(orders: Sequence[Order]) -> tuple[Environment, list[Fork]]:
-    """(what all ranks have, the forks with what each has besides)."""
+    """(the part that all ranks share, the forks with the individual part of each)."""
     first, *others = (order.found for order in orders)
     common = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
     found = []

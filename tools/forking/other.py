@@ -44,7 +44,7 @@ class Other(agent.Agent):
     # ---- the start ---------------------------------------------------------------------------------------------------
 
     def spawn(self, words: list[str], found: Environment, log: int) -> None:
-        """Lets the first agent start the rank; starts it where that agent is not there, or states this."""
+        """Lets the first agent start the rank; if that agent is missing, starts it here, or reports it."""
         self.words = words
         wanted = order.of(self.told, words, found, self.log)
         if self._connect() and self._send(link.packed(("order", *wanted))):
@@ -116,7 +116,7 @@ class Other(agent.Agent):
     # ---- a rank whose end nobody tells -------------------------------------------------------------------------------
 
     def look(self, seconds: float) -> None:
-        """Also ends the rank if the first agent is gone."""
+        """Watches the rank, and ends it if the first agent is gone."""
         super().look(seconds)
         process = self._process
         if not self._lost or process is None or self.status is not None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Parent:
-    """One attempt's.  otherwise: starts the ranks without it."""
+    """The parent of one attempt. otherwise: starts the ranks without it."""
 
     def __init__(self, run: Run, imports: Imports, otherwise: Callable[[], None]) -> None:
         self._run, self._otherwise = run, otherwise
@@ -41,7 +41,7 @@ class Parent:
         return self._begun == len(self._forks)
 
     def add(self, rank: Rank, cores: list[int] | None) -> None:
-        """One rank; cores: those that it is bound to; None: it is not bound."""
+        """Adds one rank; cores: those that it is bound to; None: it is not bound."""
         member = rank.member
         own = {name: value for name, value in rank.own.items() if name != environment.MARK}
         self._members[member.name] = member

@@ -8,7 +8,7 @@ from tools.launch.programs import import_once
 
 
 def text(told: str) -> str:
-    """For people."""
+    """The text for people."""
     kind, _, rest = told.partition(" ")
     module, _, what = map(harmless, rest.partition(" "))
     if kind == "threads":

@@ -62,7 +62,7 @@ class Run(Record):
 
 
 def read_all(logs: str) -> list[Run]:
-    """The runs in the folder `logs`, the newest first; a folder without a launch.json is none.  Raises Refusal."""
+    """The runs in the folder `logs`, the newest first; folders without a launch.json are not runs.  Raises Refusal."""
     if not os.path.isdir(logs):
         what = tr("is not a folder") if os.path.exists(logs) else tr("no such folder")
         text = tr("{path}: {what}; name the folder of the runs, such as logs", path=one_line(logs), what=what)
@@ -208,7 +208,7 @@ def has_checkpoints(run: Run) -> bool:
 
 
 def of_removal(run: Run, size_: int) -> dict[str, Any]:
-    """What --json prints about a run that could go.  size_: its bytes before."""
+    """The output of --json about a run that can be removed. size_: its bytes before."""
     return {"folder": run.folder, "bytes": size_, "removed": not os.path.lexists(run.folder)}
 
 

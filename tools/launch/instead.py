@@ -23,7 +23,7 @@ _MADE_UP = ("configs", "demo_hccn.conf")  # addresses for those who have no NPUs
 
 
 def remedy(command: Command, request: Request) -> str:
-    """The end of a message that states what to type instead; empty if nothing would do."""
+    """The end of a message with the command to type instead; empty if there is none."""
     if request.placement == "pod":
         return ""  # the words of a pod are in its manifest, and its plan waits for the other pods
     for words in _on_processors(command, request):

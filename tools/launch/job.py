@@ -187,7 +187,7 @@ def imports(request: Request, job: Job, binding: Binding | None) -> tuple[Import
 
 
 def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None) -> list[str]:
-    """What to know of the job before it starts."""
+    """Notes about the job before it starts."""
     return [
         *job.remarks,
         *_launcher_remarks(request, ranks),

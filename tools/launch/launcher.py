@@ -52,7 +52,7 @@ class Lock:
             self.descriptor, self.path = lock_folders.make()
 
     def words(self) -> list[str]:
-        """For Request.from_words."""
+        """The arguments of Request.from_words."""
         return [f"lock_fd={'' if self.descriptor is None else self.descriptor}", f"lock_file={self.path}"]
 
     def remove(self) -> None:
@@ -151,7 +151,7 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
 
 
 def plan_of(command: Command, request: Request) -> Plan:
-    """The Plan.  Raises Refusal; of what this machine has not, with what to type instead."""
+    """The Plan.  Raises Refusal; if this machine lacks devices, the message names a command to type instead."""
     try:
         return planning.begin(request, before_launch(request))
     except NotHere as refusal:
@@ -162,7 +162,7 @@ def plan_of(command: Command, request: Request) -> Plan:
 
 
 def before_launch(request: Request) -> Callable[[Plan], Checked] | None:
-    """What --preflight does with the plan."""
+    """The part of --preflight for the plan."""
     if not request.preflight:
         return None
     from tools.preflight import before_launch as preflight
@@ -176,7 +176,7 @@ def with_lock(words: list[str], lock: Lock) -> list[str]:
 
 
 def open_streams() -> None:
-    """/dev/null for stdin, stdout and stderr where the caller has closed them: a pipe of ours would get the number."""
+    """Opens /dev/null for closed streams (stdin, stdout, stderr): otherwise a pipe of ours would get the number."""
     for stream, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(stream)

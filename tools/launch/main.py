@@ -19,7 +19,7 @@ REFUSED = 78
 
 
 def declaration():  # type: () -> list[str]
-    """The words of the script, without those of the user."""
+    """The script's arguments, without the user's."""
     return sys.argv[1 : sys.argv.index("--")]
 
 

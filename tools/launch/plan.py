@@ -143,7 +143,7 @@ def make(request: Request) -> Plan:
 
 
 def does_without(request: Request, job: jobs.Job) -> bool:
-    """Whether ranks of this machine can do without MindSpore's scheduler, because their Python has no MindSpore.
+    """Whether ranks of this machine do not need MindSpore's scheduler, because their Python has no MindSpore.
 
     Their program is a file that does not import it.  If another Python runs it, this is unknown.
     """
@@ -152,7 +152,7 @@ def does_without(request: Request, job: jobs.Job) -> bool:
 
 
 def without_scheduler(job: jobs.Job) -> str:
-    """What the user should know then."""
+    """Notes for the user about a job without a scheduler."""
     return tr(
         "note: this Python has no MindSpore, and {program} does not import it: the ranks start without MindSpore's"
         " scheduler",
@@ -249,7 +249,7 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
 
 
 def left_out(request: Request, placed: placement.Placement, ranks: Sequence[tuple[int, int]]) -> Sequence[str]:
-    """What to know of --exclude."""
+    """Notes about --exclude."""
     if request.exclude is None:
         return ()
     from tools.launch.devices import excluded

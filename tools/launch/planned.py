@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Checked(Record):
-    """What --preflight has found; tools/preflight/before_launch.py makes it.
+    """The findings of --preflight; tools/preflight/before_launch.py makes them.
 
     told:    for launch.json; None: nobody was asked.  remarks: lines for the user.
     changed: what has changed since the last job that ended well, for the report of one that fails; empty: nothing.
@@ -42,7 +42,7 @@ class Checked(Record):
 
 
 class Plan(Record):
-    """What will be started, for which Request."""
+    """What will be started, and the Request that it is for."""
 
     request: Request
     run_dir: str

@@ -28,13 +28,13 @@ _OTHERS = (
 
 
 class Plogs(Record):
-    """Where the folders of the ranks are, and how long."""
+    """The ranks' folders for plogs, and how long they stay."""
 
     keep: str  # "failed", "all" or "none"
     theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, next to the logs
 
     def word(self) -> str:
-        """As tools/rank/places.py reads it."""
+        """The form that tools/rank/places.py reads."""
         return f"{self.keep} {self.theirs}" if self.theirs else self.keep
 
     def record(self) -> dict[str, str]:

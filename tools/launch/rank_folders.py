@@ -75,7 +75,7 @@ def there(run_dir: str, rank: int | str, paths: Sequence[str]) -> str:
 
 
 def place(path: str) -> str:
-    """Where the copy of a path is in a rank's folder: at the same place, or at the top if it is from elsewhere."""
+    """The place of a path's copy in a rank's folder: the same place, or the top if the path is from elsewhere."""
     path = os.path.normpath(path)
     return os.path.basename(path) if os.path.isabs(path) or path.startswith("..") else path
 
@@ -87,7 +87,7 @@ def command(words: list[str], first: int, paths: Sequence[str]) -> list[str]:
 
 
 def remarks(request: Request, paths: Sequence[str]) -> list[str]:
-    """What to know of words that name something here which the ranks' folders do not have."""
+    """Notes about arguments that name files here which the ranks' folders do not have."""
     for word in request.trainer_arguments[1 if request.program else 0 :]:
         named = word.partition("=")[2] or word
         if not os.path.isabs(named) and os.path.exists(named) and _copied(named, paths) is None:

@@ -46,7 +46,7 @@ BOUNDS = {
 
 
 class Request(Record):
-    """One launch as the user typed it.  What was not given is None, False or empty."""
+    """One launch as the user typed it.  Omitted values are None, False or empty."""
 
     script: Script[str]  # its name, for messages and the run folder
     console: Option[str] = None  # as Settings has it

@@ -99,12 +99,12 @@ class Run:
         return found
 
     def tell_overridden(self) -> None:
-        """What to know of the caller's environment."""
+        """Prints notes about the caller's environment."""
         for line in caller_notes.of(self.caller, self.plan.exports, self.plan.request.placement == "pod"):
             self.say(line)
 
     def keep_environment(self, name: str, found: Environment) -> None:
-        """Writes the environment of a member that is not a rank next to its log."""
+        """Writes the environment of a member that is not a rank to a file next to its log."""
         with Log(os.path.join(self.logs, name.replace(".env", ".log"))) as log:
             places.keep(os.path.join(self.logs, name), environment.as_shell(sorted(found.items())), log)
 
@@ -166,7 +166,7 @@ class Run:
     # ---- logs --------------------------------------------------------------------------------------------------------
 
     def logs_problem(self) -> str:
-        """Why the logs are not what the ranks wrote; "" if their folder is there and can be written.
+        """Why the logs do not have the ranks' output; "" if their folder exists and can be written.
 
         A full disk cuts off logs without any message in them.
         """
@@ -209,7 +209,7 @@ class Run:
         return os.path.join(self.plan.run_dir, f"restart_{number}") if number else self.plan.run_dir
 
     def begin_attempt(self, number: int) -> None:
-        """The logs and the ranks' command are those of restart `number` from now on."""
+        """Switches the logs and the ranks' command to restart `number`."""
         self.attempt = number
         self.logs = self.folder_of(number)
         self.trainer = self.plan.restart or self.plan.trainer

@@ -21,7 +21,7 @@ _LONGEST = 5000  # bytes of the last line
 
 
 def is_copy(path: str) -> bool:
-    """Whether the file is such a copy, as it was made."""
+    """Whether the file is such a copy, unchanged."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -37,7 +37,7 @@ def is_copy(path: str) -> bool:
 
 
 def settle(folder: str, log: str) -> None:
-    """Puts a copy of the log into the place of the link in `folder`, if that leads to this log.
+    """Replaces the link in `folder` by a copy of the log, if the link leads to this log.
 
     A link that cannot be replaced stays.
     """

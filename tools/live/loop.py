@@ -112,7 +112,7 @@ class Screen:
         self._log_of: int | None = None  # the rank whose log is shown
 
     def run(self) -> tuple[View, bool]:
-        """Until the job has ended or the person has seen enough; (the last look, whether the person ended it)."""
+        """Shows the job until it has ended or the person quits; (the last look, whether the person ended it)."""
         before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
         stop = signal.signal(signal.SIGTSTP, self._stop)
         self._write(_ENTER)
@@ -200,7 +200,7 @@ def show(view: View, console: Console) -> None:
 
 
 def status(view: View) -> tuple[int, str]:
-    """(the exit code for the job's end, what to report about it)."""
+    """(the exit code for the job's end, the message about it)."""
     folder = one_line(view.job.folder)
     if view.job.state == LOST:
         text = tr("{run}: its launcher wrote no outcome, and is gone; see the end of its logs", run=folder)

@@ -34,7 +34,7 @@ _NEWEST = 16 << 10  # bytes of a log
 
 
 def below(view: View, rank: int | None, width: int, height: int) -> list[Text]:
-    """At most `height` - 1 lines below the table; rank: the one that is chosen."""
+    """At most `height` - 1 lines below the table; rank: the selected one."""
     row, room = _chosen(view, rank), height - 1
     found: list[Text] = []
     if height >= LEAST:
@@ -125,7 +125,7 @@ def _end_of_log(row: Seen, width: int, height: int) -> list[Text]:
 
 
 def chart_of(points: Sequence[Point], width: int, height: int) -> list[str]:
-    """At most `height` lines of at most `width` columns; none where there is no room, or only one point."""
+    """At most `height` lines of at most `width` columns; none without room, or with only one point."""
     if height < LEAST_HIGH or len(points) < 2:
         return []
     rows = height - 1  # the last line is the axis of steps

@@ -22,7 +22,7 @@ _BY_SCHEDULER = (phases.JOIN, phases.PREPARE)
 
 
 class Phase(Record):
-    """What most ranks do."""
+    """The phase of most ranks."""
 
     name: str
     seconds: float | None  # for how long

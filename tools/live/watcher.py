@@ -110,7 +110,7 @@ class Watcher:
         self._draws = False
 
     def keep_curve(self) -> None:
-        """From now on each View has the loss since the beginning."""
+        """Adds the loss since the beginning to each View from now on."""
         self._draws = True
 
     def look(self, now: float, date: float) -> View:

@@ -89,7 +89,7 @@ _MEMBERS = frozenset(("member", "member_failed", "together"))
 
 
 class Event(Row):
-    """One line that states something of the job."""
+    """One line with information about the job."""
 
     kind: str
     time: float | None

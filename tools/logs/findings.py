@@ -31,7 +31,7 @@ class Hit(Row):
 
 
 class Findings(Record):
-    """What one log states."""
+    """The findings in one log."""
 
     path: str
     kind: str

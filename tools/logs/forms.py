@@ -9,7 +9,7 @@ from hccl_tools.common.record import Record
 
 
 class Form(Record):
-    """A form of lines: texts of which one must be there, and the expression that takes the values."""
+    """A form of lines: texts, one of which must occur, and the expression that takes the values."""
 
     kind: str
     texts: tuple[str, ...]

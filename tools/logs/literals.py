@@ -27,12 +27,12 @@ _WIDE = 4  # characters of a class that are worth alternatives
 
 
 def shape_of(text: bytes) -> bytes:
-    """What is the same in lines of one form: without numbers, addresses and bars, in lower case."""
+    """The common text of lines of one form: without numbers, addresses and bars, in lower case."""
     return text.translate(_LOWER, _DROPPED)
 
 
 def texts_of(source: str) -> tuple[str, ...]:
-    """The texts of which one is in each line that the expression takes; none: they are not known, or too many.
+    """Texts, one of which is in each line that the expression matches; none: they are unknown, or too many.
 
     Raises re.error: it is not an expression.
     """
@@ -46,7 +46,7 @@ def is_caseless(source: str) -> bool:
 
 
 def is_for_blocks(source: str, beside: tuple[str, ...] = ()) -> bool:
-    """Whether a search in many lines at once finds each line that the expression takes alone.
+    """Whether a search in many lines at once finds each line that the expression matches alone.
 
     That is not so for what looks at the ends of a text or at what is next to it, nor for what gives nothing back, nor
     for what may take nothing.  beside: operators of Python's parser that are allowed, too.

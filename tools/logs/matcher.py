@@ -52,7 +52,7 @@ class Fast:
         self.found = [0] * len(self.found)
 
     def find(self, block: bytes) -> list[tuple[int, int]]:
-        """As that of `Shapes`."""
+        """Finds like `Shapes`."""
         self._room = [MOST - times for times in self.found]
         lines = self._scan(self._machine, block)
         if self._by_line or not block.isascii():

@@ -19,7 +19,7 @@ _MOST_RANKS = 1 << 17  # such events of one log as each rank has
 
 
 class Reader:
-    """What has been found so far."""
+    """The findings so far."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -79,7 +79,7 @@ class Reader:
         )
 
     def raised(self) -> bool:
-        """Whether an exception has ended the program that is its own: not that of another process."""
+        """Whether an exception of the program itself, not of another process, has ended it."""
         self.machine.resume(self.found)
         found = self._exception()
         return found is not None and not aftermath.wraps(found.text) and not aftermath.follows(found.text)

@@ -37,7 +37,7 @@ _NOT_REGULAR = marked("it is not a regular file")
 
 
 class Reading(Record):
-    """What was read."""
+    """The result of reading."""
 
     findings: list[Findings]
     papers: dict[str, bytes]  # files that name ranks and addresses: npu_info, rank tables, launch.json

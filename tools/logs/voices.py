@@ -34,7 +34,7 @@ _RECORD = 4  # bytes that array("I") takes
 
 
 class Voice(Row):
-    """Who speaks: a rank, a pod, a service or a host."""
+    """The source of a line: a rank, a pod, a service or a host."""
 
     name: str
     rank: int | None
@@ -145,12 +145,12 @@ class Voices:
 
     @property
     def ranked(self) -> bool:
-        """Whether ranks speak, so that the other lines are those of what has started them."""
+        """Whether the sources are ranks; then the other lines are from the program that has started them."""
         return self.split and (bool(self._said) or any(voice.rank is not None for voice in self._known.values()))
 
     @property
     def by_chance(self) -> bool:
-        """Whether lines may begin so without being of several: only what they state can tell."""
+        """Whether lines of a single source may begin in this way: only their content can decide."""
         return self.split and self._form is not None and (self._form in _UNCLEAR or not self._form.whole)
 
     def called(self, voice: Voice | None) -> Voice | None:
@@ -183,13 +183,13 @@ class Voices:
             yield from self.rest()
 
     def rest(self) -> Iterator[Part]:
-        """What waits: the file has ended."""
+        """The lines that wait: the file has ended."""
         for voice in list(self._waiting):
             yield self._part(voice)
 
     @property
     def split(self) -> bool:
-        """Whether it has the lines of several, or lines of others beside those of one."""
+        """Whether it has the lines of several sources, or other lines in addition to those of one."""
         return self._form is not None and (self._form.whole or len(self._known) > 1)
 
     def _meet(self, block: bytes) -> None:

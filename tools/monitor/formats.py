@@ -52,7 +52,7 @@ def _escaped(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """As Prometheus writes it: NaN, +Inf, 12.5."""
+    """Formats a number as Prometheus does: NaN, +Inf, 12.5."""
     if math.isfinite(value):
         return repr(value)
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"

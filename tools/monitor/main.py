@@ -55,7 +55,7 @@ SHARE = 0.01  # of a processor
 
 
 class Orders:
-    """What the launcher writes to the pipe `descriptor`."""
+    """The orders that the launcher writes to the pipe `descriptor`."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._rest = descriptor, b""

@@ -41,7 +41,7 @@ class Failure(Row):
 
 
 class Facts(Record):
-    """All that is known at a moment.  Times of the day are seconds since 1970."""
+    """All known facts at one moment.  Times of day are seconds since 1970."""
 
     run: str
     script: str

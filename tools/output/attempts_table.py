@@ -18,7 +18,7 @@ _LONGEST = 160  # characters of why it ended
 
 
 class Attempt(Row):
-    """One of them."""
+    """One attempt."""
 
     steps: int | None  # that it made; None: no log has one
     reached: int  # the step that it came to, from the start of the run; 0: the same

@@ -34,7 +34,7 @@ _BESIDE = 64  # files that the launcher has open besides the logs
 
 
 class Patience(Record):
-    """How long the reader waits, in seconds.
+    """The waiting times of the reader, in seconds.
 
     status_after: without output, until the terminal shows since when
     state_every, state_every_terminal: between two states of a line that has no end; the second of several logs on a
@@ -133,7 +133,7 @@ class File:
         self.way.end()
 
     def read(self) -> bytes:
-        """What is new, at most a BLOCK of it."""
+        """Reads new bytes, at most a BLOCK of them."""
         try:
             data = os.read(self._number, BLOCK if self._left is None else min(BLOCK, self._left))
         except OSError:  # nothing is in the FIFO, or the disk is broken
@@ -143,7 +143,7 @@ class File:
         return data
 
     def stop(self) -> None:
-        """What comes from now on is not shown: a process that was left behind could write for ever."""
+        """Stops the output: a process that was left behind could write for ever."""
         found, self._left = os.fstat(self._number), BLOCK
         if stat.S_ISREG(found.st_mode):
             self._left = max(0, found.st_size - os.lseek(self._number, 0, os.SEEK_CUR))

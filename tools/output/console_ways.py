@@ -20,7 +20,7 @@ class Stdout:
         self.number, self.half, self._before = number, False, before
 
     def write(self, text: bytes) -> None:
-        """Raises OSError if it is not read, or the disk is full."""
+        """Writes to stdout.  Raises OSError if it is not read, or the disk is full."""
         if not text:
             return
         self._before()
@@ -59,7 +59,7 @@ class Way:
 
 
 class Bytes(Way):
-    """As they come: for a terminal."""
+    """The bytes as they come: for a terminal."""
 
 
 class States(Way):

@@ -45,7 +45,7 @@ def _settled(line: bytes) -> bytes:
 
 
 def state(line: bytes) -> bytes:
-    """What its last drawing shows.  A drawing of blanks only erases the one before it."""
+    """What the last drawing shows.  A drawing of blanks only erases the one before it."""
     line = line.lstrip(b"\r")
     end = len(line.rstrip(b" \r"))
     start = line.rfind(b"\r", 0, end) + 1

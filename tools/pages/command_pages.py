@@ -93,7 +93,7 @@ def commands() -> list[Command]:
 
 
 def installed(file: str) -> str:
-    """How a command is typed that is this file in a checkout; empty: only a checkout has it."""
+    """The installed form of the command that is this file in a checkout; empty: only a checkout has it."""
     if file in typed.WORDS or file.startswith("scripts/"):
         return f"{typed.FRONT} {typed.after_front(file)}".strip()
     return ""

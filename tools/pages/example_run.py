@@ -103,7 +103,7 @@ def write_environment(folder: str, rank: int, device: int, host: int, **more: ob
 
 
 def diagnosis(rank: int, file: str) -> dict[str, Any]:
-    """What launch.json states about a rank that has no memory left; file: where that was raised, in its line 88."""
+    """The diagnosis in launch.json for a rank without free memory; file: where that was raised, in its line 88."""
     return {
         "exception": {"type": "RuntimeError", "message": OUT_OF_MEMORY, "file": file, "line": 88},
         "matches": [

@@ -28,7 +28,7 @@ _BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", 
 
 
 def run(*words: str, text: str = "") -> str:
-    """What a Python command of the project prints."""
+    """The output of a Python command of the project."""
     command = [sys.executable, *words]
     return subprocess.run(command, cwd=project.ROOT, input=text, capture_output=True, text=True, check=True).stdout
 

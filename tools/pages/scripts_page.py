@@ -50,7 +50,7 @@ def table(language: str = "en") -> str:
 
 
 def placed(page: str, text: str) -> str:
-    """`text`, which is that of `page`, with the table between its two lines."""
+    """`text`, the content of `page`, with the table between its two lines."""
     language = "zh" if "docs/zh/" in page or page.endswith("_CN.md") else "en"
     return _PLACE.sub(lambda _: table(language), text)
 

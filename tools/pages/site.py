@@ -39,7 +39,7 @@ def language_of(page: str) -> str:
 
 
 def other(page: str) -> str:
-    """Where the same page is in the other language, if there is one."""
+    """The place of the same page in the other language, if there is one."""
     if page.startswith("docs/"):
         here, there = ("docs/zh/", "docs/") if page.startswith("docs/zh/") else ("docs/", "docs/zh/")
         return there + page[len(here) :]
@@ -70,7 +70,7 @@ def text_of(page: Path) -> str:
 
 
 def gather(folder: Path) -> int:
-    """Puts pages, and files that they link to, into `folder`, which is made again; returns how many.
+    """Puts pages, and files that they link to, into `folder`, which is replaced; returns how many.
 
     Deletes only a folder that an earlier call made.  Raises Refusal.
     """

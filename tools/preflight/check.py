@@ -28,7 +28,7 @@ _SALT = 16  # bytes
 
 
 class Job(Record):
-    """What the check is about, as far as the user states it: see Question for the fields of the same names."""
+    """The user's settings for the check: see Question for the fields of the same names."""
 
     log_dir: str = "logs"
     data: str = ""

@@ -17,7 +17,7 @@ BLOCKS, SLOWS, SURPRISES = LEVELS = ("blocks", "slows", "surprises")
 
 
 class Answer(Record):
-    """What one host answered.
+    """The answer of one host.
 
     facts:  its facts; failed: {collector: why it has none} of the collectors that gave up.
     links:  what came of its connections, for links.judge, which checks the form; None: nothing.
@@ -29,7 +29,7 @@ class Answer(Record):
 
 
 class Group(Record):
-    """Hosts that are alike in something.
+    """Hosts with a common value.
 
     text: what they have, for people; value: the same without a name for it, empty if that is the same.
     values: the same by the keys of the facts, for programs.

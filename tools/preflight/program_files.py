@@ -31,7 +31,7 @@ class Program(Row):
 
 
 def of(program: str, config: str) -> Program:
-    """Those of a Python program and of a config; either may be empty.  Raises Refusal if one cannot be read."""
+    """The files of a Python program and of a config; either may be empty.  Raises Refusal if one cannot be read."""
     texts = list(sources.contents(program)) if program else []
     named = [*filter(None, [program, config])]
     found = {os.path.abspath(path): files.digest(path) for path in [*named, *(path for path, _ in texts)]}

@@ -21,7 +21,7 @@ class Place(Record):
 
 
 class Question(Record):
-    """What the facts of one host are about.
+    """The question to one host: what its facts are about.
 
     host, hosts: the name that the asker has for it, and how many there are.
     first:      the first host of the job, where MindSpore's scheduler runs.
@@ -66,11 +66,11 @@ class Question(Record):
     quick: bool = False
 
     def as_json(self) -> JsonObject:
-        """As it goes to the host."""
+        """The form that is sent to the host."""
         return {**self.as_dict(), "place": self.place.as_dict() if self.place else None}
 
 
 def read(asked: Any) -> Question:
-    """The Question in what `as_json` gave; the asker has the same version of this project."""
+    """Parses the output of `as_json`; the asker has the same version of this project."""
     place = asked["place"]
     return Question(**{**asked, "place": Place(**place) if place else None})

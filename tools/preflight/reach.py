@@ -36,7 +36,7 @@ _OF_JOBS = (
 
 
 class Way(Record):
-    """The hosts, and what asks them.
+    """The hosts, and the function that queries them.
 
     slots: {host: its ranks}, as far as a list states it.
     logins: {host: [user@]host}, where they are reached over ssh.

@@ -25,7 +25,7 @@ _STYLES = {BLOCKS: colours.FAILURE, SLOWS: colours.CAUTION, SURPRISES: colours.F
 
 
 class Found(Record):
-    """What the check has found.
+    """The findings of the check.
 
     hosts:       all that were asked, in their order.
     differences: the worst first.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Counted(Record):
-    """What one log shows of it."""
+    """The counting that one log shows."""
 
     epochs: Ranges  # of each epoch the lowest and the highest step
     named: bool  # by lines that name the epoch; otherwise by bars that begin again, and by lines for a whole epoch
@@ -63,11 +63,11 @@ class Counting:
         self._over = False
 
     def cut(self) -> None:
-        """Some lines were left out here."""
+        """Notes that some lines were left out here."""
         self._last = None
 
     def take(self, place: Place, said: Values) -> None:
-        """The next line with a place, and all that it states."""
+        """Takes the next line with a place, and all of its values."""
         epoch, step = place
         named = "epoch" in said and "step" in said
         ranges = self._named if named else self._implied
@@ -85,7 +85,7 @@ class Counting:
             self._stride = min(self._stride or distance, distance)
 
     def said(self) -> Counted:
-        """What all lines have shown."""
+        """The result of all lines."""
         return Counted(
             epochs=self._named or self._implied,
             named=bool(self._named),

@@ -134,7 +134,7 @@ class Kinds:
         self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it states nothing
 
     def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
-        """Each line of the block that states something, and what."""
+        """Each line of the block with a meaning, and its meaning."""
         for line, kind in zip(block.split(b"\n"), block.translate(_ONE_DIGIT).split(b"\n")):
             spans = self._kinds.get(kind)
             if spans is not None and not spans:
@@ -198,7 +198,7 @@ def _first_match(line: str, patterns: list[Pattern]) -> re.Match[str] | None:
 
 
 def values_of(texts: Iterable[tuple[str, str | None]]) -> Values:
-    """What the groups of an entry's expression say, by name; text that is not a number is left out."""
+    """The values of an entry's groups, by name; text that is not a number is left out."""
     values: Values = {}
     for name, text in texts:
         if text is None:

@@ -163,5 +163,5 @@ class Ranks:
         self._patterns = patterns
 
     def look(self, now: float) -> list[RankProgress]:
-        """Those whose log has grown since the last look.  The cost: a question to the file system for each rank."""
+        """The ranks whose logs have grown since the last look.  The cost: one query to the file system per rank."""
         return [one for one in self.by_rank.values() if one.look(self._patterns, now)]

@@ -31,7 +31,7 @@ _LINES_A_TIME = 16  # lines with numbers: reading a time takes as long as readin
 
 
 class Series(Record):
-    """What one log states.  The places are in order; a column has a value for each of them, or None."""
+    """The numbers of one log.  The places are in order; a column has a value for each of them, or None."""
 
     places: list[Place]
     columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number
@@ -180,7 +180,7 @@ class _Log:
             self._metrics.setdefault(name, {})[place] = float(value)
 
     def series(self, size: int, read: int) -> Series:
-        """What all lines have said, of a log of `size` bytes of which `read` were read."""
+        """The result of all lines, from a log of `size` bytes of which `read` were read."""
         places = sorted(self._said)
         every = [self._said[place] for place in places]
         columns: dict[str, list[float | None]] = {}

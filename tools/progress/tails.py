@@ -27,7 +27,7 @@ class Patterns(Kinds):
 
 
 class Tail:
-    """How far one log was seen."""
+    """How far one log was read."""
 
     __slots__ = ("_empty", "_looks", "_read", "losses", "marks", "path", "since", "size", "there", "written")
 

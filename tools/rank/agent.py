@@ -128,7 +128,7 @@ class Agent:
         return self.status
 
     def heed(self, seconds: float) -> None:
-        """Follows orders until an order to stop comes, for at most so long."""
+        """Follows orders until an order to stop comes, for at most this long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
             self.look(min(left, watcher.LOOK_EVERY))
@@ -157,7 +157,7 @@ class Agent:
             self.voice.tell_growth(self.log)
 
     def have_ended(self, rows: Iterable[tuple[str, int]]) -> None:
-        """The trainer has ended; with 0 it lasts as long as what it has left."""
+        """Handles the end of the trainer; after exit code 0 it lasts as long as the processes that it left."""
         name, status = next(iter(rows))
         if status or self.stops or self.told.is_scheduler or not self.leftovers.hold([(name, self.log, self.trainer)]):
             self.status = status

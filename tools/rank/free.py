@@ -44,7 +44,7 @@ def wait(told: Told, engine: int, pause: Callable[[float], bool], tell: Callable
 
 
 def look(told: Told, engine: int) -> list[Held]:
-    """What is held; processes of an earlier attempt are ended."""
+    """Everything that is held; ends processes of an earlier attempt."""
     found = []
     for pid in held.earlier(told.job, engine) if told.away_host else ():
         words = held.command_of(pid)

@@ -40,7 +40,7 @@ def told_beside(world: World, tell: Callable[..., object], rank: str, words: Seq
 
 
 def read(line: str) -> dict[str, str]:
-    """What `text` has written, as {name: value}."""
+    """Parses the output of `text` to {name: value}."""
     pairs = (part.partition("=") for part in line.split("\t"))
     return {name: value for name, _, value in pairs if name and value}
 

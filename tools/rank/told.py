@@ -67,7 +67,7 @@ def refuse(text: str) -> NoReturn:
 
 
 class Told:
-    """What the launcher has told the agent, and which rank it is."""
+    """The launcher's settings for the agent, and the agent's rank."""
 
     def __init__(self) -> None:
         self.base = environment.of_this_process()

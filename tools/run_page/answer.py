@@ -58,7 +58,7 @@ def html_of(
 
 
 def headline(data: RunData, failure: Explained | None) -> str:
-    """What became of the run, in one sentence."""
+    """The outcome of the run, in one sentence."""
     run, last = data.run, len(data.attempts) - 1
     if run.state == RUNNING:
         return tr("the run still goes on") + _so_far(data)
@@ -153,7 +153,7 @@ def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer
 
 
 def odd(data: RunData, found: list[Outlier], names: dict[int, Named]) -> list[Outlier]:
-    """What the head says of ranks that differ from the others, each in what it differs most; of a good run only."""
+    """The head's text about ranks that differ, each in what it differs most; only for a successful run."""
     most: dict[int, Outlier] = {}
     for one in found:
         most.setdefault(one.rank, one)

@@ -43,7 +43,7 @@ def why(data: RunData, number: int) -> str:
 
 
 def stopped(data: RunData, number: int) -> str:
-    """What ended an attempt of which no rank failed."""
+    """The cause of an attempt's end if no rank failed."""
     attempt = data.attempts[number]
     what = attempt.stopped_by or ""
     by_request = run.of_request({"stopped_by": what, "asked": attempt.asked})

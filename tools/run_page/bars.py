@@ -39,7 +39,7 @@ class Drawn(Row):
 
 
 def words_of(key: str) -> str:
-    """What a part of a drawing is."""
+    """The meaning of a part of a drawing."""
     return {
         phases.START: tr("starts"),
         phases.IMPORT: tr("imports its modules"),
@@ -76,7 +76,7 @@ def way(how: str) -> str:
 
 
 def draw(name: str, bar: Bar, told: list[Segment], seconds: float) -> Drawn:
-    """A rank in an attempt; told: its phases, from the bar's begin on."""
+    """Draws a rank in an attempt; told: its phases, from the bar's begin on."""
     until = bar.end if bar.stops is None else bar.stops
     spans = [(one.phase, bar.begin + one.begin, bar.begin + one.end) for one in told] or [(PLAIN, bar.begin, until)]
     if bar.stops is not None:
@@ -127,7 +127,7 @@ def _percent(value: float, seconds: float) -> float:
 
 
 def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
-    """All that is known of a rank in an attempt."""
+    """All known facts of a rank in an attempt."""
     words = [span_of(bar.begin, bar.end), way(bar.how)]
     if bar.status is not None:
         words.append(tr("exit code {status}", status=bar.status))
@@ -142,7 +142,7 @@ def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
 
 
 def quiet_words(since: float) -> str:
-    """Of a rank whose log ended long before the rank; since: seconds from the launch."""
+    """The text for a rank whose log ended long before the rank; since: seconds from the launch."""
     return tr("no line after {time}", time=duration(since))
 
 
@@ -260,7 +260,7 @@ def _every(seconds: float) -> float:
 
 
 class Density(Record):
-    """How many ranks do what, at moments at even distances in the time in which any of them ran."""
+    """How many ranks are in which state, at regular moments in the time in which any of them ran."""
 
     begin: float
     end: float
@@ -269,7 +269,7 @@ class Density(Record):
 
 
 def density_of(bars: Sequence[Bar], parts: int) -> Density:
-    """Of the bars of as many ranks, at the middles of `parts` parts of the time in which they ran."""
+    """The Density of the bars of these ranks, at the middles of `parts` parts of the time in which they ran."""
     begin, end = min(bar.begin for bar in bars), max(bar.end for bar in bars)
     moments = [begin + (end - begin) * (part + 0.5) / parts for part in range(parts)]
     changes = {layer: [0] * (parts + 1) for layer in LAYERS}

@@ -25,7 +25,7 @@ _LEAST_WINDOW = 5  # points
 
 
 class Drawn(Record):
-    """What a chart shows."""
+    """The content of a chart."""
 
     steps: list[int]
     low: Column  # 5th percentile of the ranks at each step; these three are empty, where there are too few ranks

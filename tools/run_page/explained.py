@@ -38,7 +38,7 @@ class Known(Record):
 
 
 class Explained(Record):
-    """Why an attempt failed; empty is what is not known."""
+    """Why an attempt failed; unknown fields are empty."""
 
     member: Member  # that failed first, with the end of its log
     who: str  # rank 5 (host node2, device 1)
@@ -54,7 +54,7 @@ class Explained(Record):
 
     @property
     def cause(self) -> Known | None:
-        """What surely ended it."""
+        """The certain cause of its end."""
         return next((one for one in self.known if one.sure and not one.vague), None)
 
     @property
@@ -70,7 +70,7 @@ class Explained(Record):
 
     @property
     def what(self) -> str:
-        """Of what the member failed."""
+        """What the member failed of."""
         cause = self.cause
         if cause is not None:
             return cause.cause
@@ -82,7 +82,7 @@ class Explained(Record):
 
 
 def of(data: RunData, number: int, most: int = 8) -> Explained | None:
-    """Of the attempt `number`, from 0 on; None: none of its members failed by itself.  most: logs that are read."""
+    """The explanation of attempt `number`, from 0 on; None: no member failed by itself. most: logs that are read."""
     launch = _launch_of(data, number, most)
     members = run_folder.read_members(launch, data.folder)
     if not members:
@@ -112,7 +112,7 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
 
 
 def roots_of(data: RunData) -> list[int]:
-    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, otherwise by the launcher."""
+    """The ranks of the last attempt that really failed first: by the logs of all ranks, otherwise by the launcher."""
     number = len(data.attempts) - 1
     root = any_json.part(_diagnosis(data, number), "root")
     ranks = any_json.entries(root, "ranks") if root.get("sentence") else []

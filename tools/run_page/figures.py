@@ -46,7 +46,7 @@ class Chart(Record):
 
 
 def said(sentences: list[str]) -> str:
-    """What needs no chart, as HTML."""
+    """The sentences without a chart, as HTML."""
     items = "".join(f"<li>{escaped(text)}</li>" for text in sentences)
     return f'<ul class="said">{items}</ul>' if items else ""
 

@@ -174,7 +174,7 @@ def _read(path: str, data: RunData) -> overview.Overview | None:
 
 
 class State(Record):
-    """Of one rank."""
+    """The state of one rank."""
 
     how: str
     status: int | None

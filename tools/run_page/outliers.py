@@ -48,7 +48,7 @@ class Outlier(Record):
 
 
 def find(curves: Curves) -> list[Outlier]:
-    """All of them, by field; of each field those that differ most come first.
+    """All outliers, by field; in each field those that differ most come first.
 
     Ranks that wait for each other in every step all take the time of the slowest.  Where most ranks say how long they
     take before they wait, a step's own time does not count.

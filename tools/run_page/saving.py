@@ -61,7 +61,7 @@ def _cannot(path: str, error: OSError, output: str | None) -> Refusal:
 
 
 def mark(program: str) -> str:
-    """What a file has that this program wrote: it is ours, and may be replaced."""
+    """The mark in a file from this program: such a file is ours, and may be replaced."""
     return f'<meta name="generator" content="{escaped(os.path.basename(program))}">'
 
 

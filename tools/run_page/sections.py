@@ -29,7 +29,7 @@ _MOST_NAMES = 40
 
 
 def state_of(run: Run) -> tuple[str, str]:
-    """(class, words) of what became of the run."""
+    """(class, text) of the run's outcome."""
     if run.state == RUNNING:
         return "runs", tr("still runs")
     if run.state == LOST:
@@ -45,7 +45,7 @@ def notes(data: RunData, writer: Writer) -> str:
 
 
 def together(data: RunData, writer: Writer) -> str:
-    """What speaks against one training of all ranks."""
+    """The signs that the ranks did not train together."""
     lines = findings.report(findings.all_of(data.launch))
     return section("together", tr("Does it train what it should?"), writer.items(lines))
 

@@ -27,14 +27,14 @@ _MOST_DIFFERENT = 200  # variables
 
 
 class Variable(Record):
-    """A variable that not all ranks have alike."""
+    """A variable whose values differ between ranks."""
 
     name: str
     values: list[tuple[str | None, list[int]]]  # None: not set; the most frequent value first
 
 
 class Surroundings(Record):
-    """Of one run."""
+    """The surroundings of one run."""
 
     masker: masking.Masker
     secrets: dict[str, str]  # {value: name}; nothing of it may be shown

@@ -105,7 +105,7 @@ def course(steps: list[int], values: list[float], width: int = WIDTH) -> list[fl
 
 
 def document(data: RunData, found: list[Outlier], run: str) -> dict[str, Any]:
-    """All of them.  run: the folder, as the user names it."""
+    """All ranks. run: the folder, as the user names it."""
     typical = {
         name: outliers.typical(data.curves.get(field, {})) for name, field in FIELDS.items() if field in outliers.TIMES
     }

@@ -226,7 +226,7 @@ def segments_of_marks(told: list[Mark], first: float, until: float) -> list[Segm
 
 
 def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
-    """Those that are wide enough to be seen on an axis of so many seconds; the phase before takes the others' place."""
+    """The segments that are wide enough to be seen on an axis of this length; the phase before replaces the others."""
     kept: list[Segment] = []
     for one in found:
         if kept and (one.phase == kept[-1].phase or one.end - one.begin < axis / _NARROW):
@@ -240,7 +240,7 @@ def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
 
 
 def seconds_of(attempt: Attempt, name: str) -> float | None:
-    """How long a member ran, as launch.json states it."""
+    """The running time of a member in launch.json."""
     seconds = attempt.members.get(name, {}).get("seconds")
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
         return None
@@ -254,7 +254,7 @@ def log_of(data: RunData, rank: int, attempt: int) -> Series | None:
 
 
 def last_line(log: Series | None) -> float | None:
-    """How long after its first line a log has its last one: both are of one clock."""
+    """The time between the first and the last line of a log: both are from one clock."""
     if log is None or log.first is None or log.last is None or log.last < log.first:
         return None
     return log.last - log.first

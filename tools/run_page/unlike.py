@@ -34,7 +34,7 @@ class Unlike(Record):
 
 
 class Label(Record):
-    """How a run is called on the page."""
+    """The name of a run on the page."""
 
     letter: str
     what: str  # what it has that others have not; may be empty
@@ -46,7 +46,7 @@ class Label(Record):
 
 
 def of(flat: Sequence[dict[str, str]]) -> list[Unlike]:
-    """The names that are not alike; flat: {name: value} of each run."""
+    """The names whose values differ; flat: {name: value} of each run."""
     columns: dict[tuple[str | None, ...], list[str]] = {}
     for name in dict.fromkeys(name for each in flat for name in each):
         values = tuple(each.get(name) for each in flat)

@@ -174,7 +174,7 @@ def end_group(group: int) -> None:
 
 
 def read(folder: str) -> Iterator[Start]:
-    """What the stand-ins have noted."""
+    """The records of the stand-ins."""
     for name in sorted(os.listdir(folder)):
         if name.endswith(".json"):
             with open(os.path.join(folder, name), encoding="ascii") as file:

@@ -114,7 +114,7 @@ def as_text(environ: Environment) -> dict[str, str]:
 
 
 def tell(own_stdout: str, line: str) -> None:
-    """Where the script sends the output to another file, a line in it."""
+    """If the script redirects the output to another file, writes a line to that file."""
     try:
         found = os.fstat(1)
         if stat.S_ISREG(found.st_mode) and f"{found.st_dev}:{found.st_ino}" != own_stdout:

@@ -62,7 +62,7 @@ class Children:
             self.members[pid] = name
 
     def adopt(self) -> str:
-        """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, otherwise nothing.
+        """Makes processes that members leave our children from now on; returns NO_CTYPES or REFUSED if that fails.
 
         No member has begun, so what runs now is left by none.
         """
@@ -191,5 +191,5 @@ def _words(pid: int, inner: tuple[int, ...], table: dict[int, proc.Fields]) -> b
 
 
 def exit_code(status: int) -> int:
-    """As a shell has it: 128+N for signal N."""
+    """The exit code as a shell shows it: 128+N for signal N."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

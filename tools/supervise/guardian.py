@@ -21,7 +21,7 @@ TICK = 0.05
 
 
 class Guardian:
-    """In the launcher: its end of the lifeline, and the child.
+    """The launcher's side: its end of the lifeline, and the child.
 
     settle: what the guardian does last, when no process of the job is left.
     Raises OSError where no more processes may be started.
@@ -51,18 +51,18 @@ class Guardian:
             return  # it was killed, or does not read: the mark of the job is left
 
     def end(self) -> None:
-        """After a normal end there is nothing to guard."""
+        """Ends the guardian: after a normal end there is nothing to guard."""
         proc.send(self.pid, signals.SIGKILL)
 
 
 def quiet() -> None:
-    """Nothing but the lifeline ends the guardian."""
+    """Lets only the lifeline end the guardian."""
     proc.ignore(signals.SIGTERM, *proc.QUIET)
     signals.set_wakeup_fd(-1)
 
 
 def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
-    """What the child does until the launcher is dead."""
+    """Runs in the child until the launcher is dead."""
     os.setpgid(0, 0)
     proc.retitle(b"mindspore-launch-guardian")
     null = os.open(os.devnull, os.O_RDWR)

@@ -78,7 +78,7 @@ class Healing:
         return all(member.status == 0 for member in self._job.members.ranks())
 
     def culprit(self, engine: Member) -> Member:
-        """Who has failed when the engine ends with a failure: a rank that was not killed with the others, else it."""
+        """What failed if the engine ends with a failure: a rank that was not killed with the others, or the engine."""
         if not self.to:
             return engine
         failed = [(m.ended, m) for m in self._job.members.ranks() if m.status and m.ended is not None and not m.lost]

@@ -71,7 +71,7 @@ class Watch:
             )
 
     def look(self, own: Collection[int] = ()) -> list[Held]:
-        """What is held now.  own: processes of the launcher itself.  What can be ended is ended.
+        """Everything that is held now. own: processes of the launcher itself.  It ends what can be ended.
 
         While processes of the attempt run, the rest is not checked: their devices and ports are theirs.
         """
@@ -192,7 +192,7 @@ def device(holder: npu_use.Holder) -> Held:
 
 
 def holders(use: Use, devices: Sequence[int]) -> list[npu_use.Holder]:
-    """Those that have one of these devices."""
+    """The processes that have one of these devices."""
     return [holder for holder in use.holders if holder.device in devices]
 
 
@@ -203,7 +203,7 @@ def command_of(pid: int) -> str:
 
 
 def descendants(launcher: int, own: Collection[int]) -> set[int]:
-    """The processes that descend from the launcher, but for those of the launcher itself, and what has ended."""
+    """The launcher's descendants that still run, except processes of the launcher itself."""
     table = proc.table()
     children = proc.children(table)
     found = set()

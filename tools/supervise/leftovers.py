@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tools.supervise.children import Process
 
     class World(Protocol):
-        """What they need of it."""
+        """The part of the world that they need."""
 
         def now(self) -> float: ...
         def left(self, job: bytes) -> Mapping[str, list[Process]]: ...
@@ -239,12 +239,12 @@ class Leftovers:
                     proc.send(process.pid, each)
 
     def give_up(self) -> None:
-        """Not even SIGKILL has ended what is left."""
+        """Gives up: even SIGKILL has not ended the remaining processes."""
         for name in list(self._ranks):
             self._end(name, 137)
 
     def again(self) -> None:
-        """For the next attempt."""
+        """Prepares the next attempt."""
         self._stops = False
 
 

@@ -49,7 +49,7 @@ class Limits:
 
     @property
     def seconds_to_save(self) -> int:
-        """What the ranks have, once --stop_before is reached; otherwise 0."""
+        """The time that the ranks have, once --stop_before is reached; otherwise 0."""
         return max(1, self._before - REPORT) if self.reached == STOP_BEFORE else 0
 
     def watch(self, logs: list[str]) -> None:
@@ -66,7 +66,7 @@ class Limits:
         return bool(self.timeout or self.hang) or self._asks_at is not None
 
     def check(self) -> bool:
-        """Whether a limit is reached; if so, states which."""
+        """Whether a limit is reached; if so, reports which."""
         if not self.any:
             return False
         now = self._now()

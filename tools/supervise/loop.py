@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools.supervise.guardian import Guardian
 
     class World(Protocol):
-        """What the loop needs of it."""
+        """The part of the world that the loop needs."""
 
         def now(self) -> float: ...
         def events(self, seconds: float) -> Iterable[Any]: ...
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         def living_groups(self, groups: set[int]) -> set[int]: ...
 
     class Engine(Protocol):
-        """What the loop needs of it; see tools/engines/base.py."""
+        """The part of an engine that the loop needs; see tools/engines/base.py."""
 
         name: str
         starter: str
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         def status_of(self, status: int) -> int: ...
 
     class Hooks(Protocol):
-        """What features do; see tools/features."""
+        """The actions of the features; see tools/features."""
 
         def failed(self, member: Member, goes_on: bool) -> None: ...
         def hangs(self) -> None: ...
@@ -99,7 +99,7 @@ class Supervisor:
         return member.name in (self.engine.name, self.engine.starter)
 
     def began(self, member: Member, pid: int, *, grouped: bool, told_host: str = "") -> None:
-        """It runs, in a process group of its own; grouped: we can signal that."""
+        """Notes that it runs, in its own process group; grouped: we can signal that."""
         self.members.began(member, self.world.now(), pid, pid if grouped else None, told_host)
         if grouped and self.guardian:
             self.guardian.tell(b"start", pid)
@@ -112,7 +112,7 @@ class Supervisor:
             self.guardian.tell(b"gone", group)
 
     def lose(self, member: Member) -> None:
-        """Nothing reports how it has ended."""
+        """Notes that the way in which it ended is unknown."""
         member.lost = True
         self.members.ended(member, LOST, self.world.now())
 
@@ -290,6 +290,6 @@ class Supervisor:
         return otherwise
 
     def stopped_by(self, host: str = "") -> str:
-        """What, other than a failure here, has ended the attempt, for launch.json; "" if nothing has."""
+        """What has ended the attempt, other than a failure here, for launch.json; "" if nothing has."""
         signal = f"SIG{self.stopping.signal}" if self.stopping.signal else ""
         return self.limits.reached or signal or host

@@ -25,7 +25,7 @@ class Outputs:
         self._last: tuple[int, int] | None = None  # the file whose text is the last in the log
 
     def follow(self, pids: Iterable[int]) -> None:
-        """From now on also the files to which the stdout and stderr of these processes lead."""
+        """Follows also the files to which the stdout and stderr of these processes lead."""
         for pid in pids:
             for stream in (1, 2):
                 if len(self._files) < FILES:
@@ -45,7 +45,7 @@ class Outputs:
             return  # the process or the log is gone, or the file may not be read
 
     def copy(self) -> None:
-        """What has come since the last look."""
+        """Copies what has come since the last look."""
         if not self._files:
             return
         try:
@@ -81,7 +81,7 @@ class Outputs:
         file[1] = done
 
     def close(self, failed: int | None = None) -> None:
-        """Copies the rest, last that of the process which has failed: readers look at the end of a log."""
+        """Copies the rest, that of the failed process last: readers look at the end of a log."""
         for key in self._of_process.get(failed or 0, ()):
             self._files[key] = self._files.pop(key)
         self.copy()

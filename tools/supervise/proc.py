@@ -60,7 +60,7 @@ class Fields(Row):
 
 
 def table(without: Container[str] = ()) -> dict[int, Fields]:
-    """All processes that we see; without: not those with these ids."""
+    """All visible processes; without: the ids of those that are left out."""
     found = {}
     for number in numbers():
         if number in without:
@@ -84,7 +84,7 @@ def children(table: Mapping[int, Fields]) -> dict[int, list[int]]:
 
 
 def below(pid: int, children: Mapping[int, Sequence[int]]) -> Iterator[int]:
-    """What descends from the process."""
+    """The descendants of the process."""
     for child in children.get(pid, ()):
         yield child
         yield from below(child, children)
@@ -114,7 +114,7 @@ def numbers() -> Iterator[str]:
 
 
 def living_groups(groups: Iterable[int]) -> set[int]:
-    """Those of the process groups in which a process runs.
+    """The process groups among these in which a process runs.
 
     Zombies do not count, because a container's first process may never reap them.  All of /proc is read once, and only
     for groups that have members at all.
@@ -163,7 +163,7 @@ def send(pid: int, number: int) -> bool:
 
 
 def ignore(*numbers: int) -> None:
-    """From now on this process heeds none of the signals."""
+    """Ignores the signals from now on."""
     for number in numbers:
         _signal.signal(number, _signal.SIG_IGN)
 

@@ -52,7 +52,7 @@ class Stopping:
         self.asks = self._scheduler_told = False
 
     def soon(self) -> None:
-        """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
+        """Marks the launcher as the cause of every member's end from now on, so none of them counts as a failure."""
         self.state = STOPPING
 
     def begin(self, asks: bool = False, seconds: int = 0) -> None:
@@ -90,7 +90,7 @@ class Stopping:
         return "ask" if self.asks else "stop"
 
     def begin_late(self, member: Member) -> None:
-        """It has begun after the order to stop."""
+        """Handles a member that has begun after the order to stop."""
         if member.group is not None:
             number = signals.SIGKILL if self.state == KILLING else signals.SIGTERM
             self._job.world.signal_group(member.group, number)

@@ -61,7 +61,7 @@ class World:
     # ---- signals ---------------------------------------------------------------------------------------------------
 
     def heed_signals(self) -> None:
-        """From now on a signal is an event.  One that the caller ignores stays ignored, as under nohup."""
+        """Turns signals into events from now on.  Signals that the caller ignores stay ignored, as under nohup."""
         wake, wakes = os.pipe()
         for end in (wake, wakes):
             os.set_blocking(end, False)
@@ -198,7 +198,7 @@ class World:
         return proc.pass_on(pid, number)
 
     def living_groups(self, groups: set[int]) -> set[int]:
-        """Those in which a process runs."""
+        """The groups among these in which a process runs."""
         return proc.living_groups(groups)
 
     def kill(self, pid: int, number: int = signals.SIGKILL) -> None:
@@ -217,7 +217,7 @@ class World:
     # ---- what can be read ------------------------------------------------------------------------------------------
 
     def watch(self, descriptor: int, take: Take, get: Get = os.read) -> None:
-        """From now on, what can be read there goes to `take`, which returns events; b"" is the end.
+        """Passes what can be read there to `take` from now on, which returns events; b"" is the end.
 
         get: reads; raises BlockingIOError where nothing is there.
         """
@@ -240,7 +240,7 @@ class World:
     # ---- events ----------------------------------------------------------------------------------------------------
 
     def events(self, seconds: float) -> list[Row]:
-        """What has happened, after this time at the latest; empty: nothing."""
+        """The events, after this time at the latest; empty: nothing has happened."""
         heard, self._signals = self._signals, []
         children = self.children
         heard += self._wait(0 if children.ends or children.left_ends or heard else seconds)

@@ -42,7 +42,7 @@ def of_logs(logs: dict[int, Series]) -> Losses:
 
 
 def find(losses: Losses, each_has_own: Callable[[], bool]) -> list[Row]:
-    """What is odd about them.
+    """Finds what is unusual about them.
 
     each_has_own: whether each rank is known to print the loss of its own data; asked only if all losses are the same.
     """

@@ -110,7 +110,7 @@ class _Events:
             self._poll.register(lifeline, 0)  # its end is reported anyway
 
     def wait(self, seconds: float) -> tuple[bool, int]:
-        """Waits for one event, for at most so long.
+        """Waits for one event, for at most this long.
 
         Returns whether a file of weights was opened or made, and how many were written to their end.
         """

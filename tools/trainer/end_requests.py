@@ -32,7 +32,7 @@ class Requests:
         self._wakes = -1
 
     def heed(self) -> None:
-        """From now on these signals are requests; called in the main thread.  Again: MindSpore may have replaced us."""
+        """Makes these signals requests; called in the main thread, and again: MindSpore may have replaced us."""
         if self._wakes < 0:
             reads, self._wakes = os.pipe()
             os.set_blocking(self._wakes, False)
@@ -72,7 +72,7 @@ class Requests:
 
 
 def of_this_rank() -> Requests:
-    """Those of the launcher that has started this process, if one has."""
+    """The requests of the launcher that has started this process, if one has."""
     folder = os.environ.get("LOG_DIR", "") if "LAUNCH_JOB" in os.environ else ""
     return Requests(request_file.path(folder) if folder else "")
 

@@ -117,7 +117,7 @@ class Update(nn.Cell):
 
 
 class ScaledUpdate(nn.Cell):
-    """As Update, of gradients with a loss scale; norm: the largest that they may have together, or None.
+    """Like Update, for gradients with a loss scale; norm: the largest that they may have together, or None.
 
     Returns (loss, whether the gradients were finite, the loss scale): where they were not, no weight has changed.
     """

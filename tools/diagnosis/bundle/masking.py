@@ -235,7 +235,7 @@ def find(text: bytes, lower: bytes) -> Iterator[Found]:
 
 
 def broken(text: bytes, end: int) -> int:
-    """Where a word that goes on in the next lines ends; `end`: its end on the first of them."""
+    """The end of a word that continues in the next lines; `end`: its end on the first of them."""
     found = _BROKEN.match(text, end)
     return found.end() if found else end
 

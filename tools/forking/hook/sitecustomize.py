@@ -54,7 +54,7 @@ def set_environment(found: dict) -> None:  # type: ignore[type-arg]
 
 
 def step_aside(before: "bytes | None") -> None:
-    """As if this folder and this file were not there; before: the PYTHONPATH of the ranks, None: it is not set."""
+    """Hides this folder and this file; before: the PYTHONPATH of the ranks, None: it is not set."""
     folder = os.path.dirname(__file__)
     sys.path[:] = [path for path in sys.path if path != folder]
     sys.path_importer_cache.pop(folder, None)
@@ -78,7 +78,7 @@ def step_aside(before: "bytes | None") -> None:
 
 
 def threads() -> int:
-    """How many there are; those that end when the process forks, and begin again in the fork, do not count."""
+    """The number of threads; those that end at a fork, and begin again in the fork, do not count."""
     found = len(os.listdir("/proc/self/task"))
     if found > 1:
         child = os.fork()
@@ -116,7 +116,7 @@ def descriptors() -> "dict[tuple[str, int, int], str]":
 
 
 def first_path(program: str) -> str:
-    """What Python puts first into sys.path for this file, or for -m if it is empty; empty: nothing, with its -P."""
+    """Python's first entry in sys.path for this file, or for -m if it is empty; empty: none, as with its -P."""
     if getattr(sys.flags, "safe_path", False):
         return ""
     return os.path.dirname(os.path.realpath(program)) if program else os.getcwd()
@@ -137,7 +137,7 @@ def imported(module: str, needed: bool) -> str:
 
 
 def shared(module: str, before: "dict[tuple[str, int, int], str]", environment: Reads) -> str:
-    """What the import has left that forks cannot share, or ""; before: the descriptors before it."""
+    """Objects of the import that forks cannot share, or ""; before: the descriptors before it."""
     if environment.read:
         return f"variable {module} {os.fsdecode(environment.read[0])}"
     if (number := threads()) > 1:

@@ -33,7 +33,7 @@ class _Place(Record):
 
 
 def find(script: str, words: Sequence[str], begun: str) -> Offer:
-    """What may follow the words of a launch by the script; empty: by mslaunch alone."""
+    """The candidates after the words of a launch by the script; empty: by mslaunch alone."""
     line = _line(script, words)
     takes = _takes(line, not script)
     place = _place(line, words)

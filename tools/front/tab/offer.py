@@ -27,7 +27,7 @@ class Offer(Record):
 
 
 def words(every: Iterable[str], begun: str, native: str = NOTHING) -> Offer:
-    """Those that begin so."""
+    """The candidates that begin with it."""
     return Offer(words=tuple(word for word in every if word.startswith(begun)), native=native)
 
 

@@ -55,7 +55,7 @@ def is_map(value: str | None) -> bool:
 
 
 def read(core: str | None, numa: str | None) -> Maps:
-    """The maps of --bind_core and --bind_numa, of which one is a map.  Raises Refusal."""
+    """Reads --bind_core and --bind_numa, at least one of which is a map.  Raises Refusal."""
     found = Maps()
     if is_map(numa):
         found = _of_numa(str(numa))

@@ -42,7 +42,7 @@ def of_this_host(
 
 
 def split(physical: list[list[int]], parts: int) -> list[list[int]]:
-    """The cores in so many parts of one size, or of two that differ by one; none for each if there are too few.
+    """The cores in this number of parts, whose sizes differ by one at most; empty parts if there are too few cores.
 
     Physical cores stay whole if there are enough of them.
     """

@@ -55,7 +55,7 @@ class Holder(Record):
 
 
 class Wanted(Record):
-    """What a job asks for."""
+    """The devices and cores that a job asks for."""
 
     devices: set[int]
     cores: set[int]
@@ -79,7 +79,7 @@ def held() -> list[Holder]:
 
 
 def asked(path: str = "") -> list[Holder]:
-    """The Holder of every job but that of the file at `path` that has devices or cores, or asks for them.
+    """The Holder of every other job that has devices or cores, or asks for them; `path`: the file of this job.
 
     Raises OSError.
     """

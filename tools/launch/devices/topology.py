@@ -16,7 +16,7 @@ MOST_CORES = 1 << 16
 
 
 def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
-    """The `cores`, those of one physical core together, in the order of the NUMA nodes."""
+    """The `cores`, grouped by physical core, in the order of the NUMA nodes."""
     left = set(cores)
     found = []
     for core in [core for node in (*nodes(root), sorted(left)) for core in node]:

@@ -22,7 +22,7 @@ OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TAS
 
 
 class EngineFacts(Record):
-    """What every engine may need."""
+    """The facts that every engine may need."""
 
     devices: list[int] = []  # of agents: the device of each rank of a host, by local rank; empty: there are none
     elsewhere: bool = False  # some host has this project in another folder: its agents look where it is
@@ -95,7 +95,7 @@ def sizes_words(sizes: list[int]) -> str:
 
 
 def devices_words(facts: EngineFacts) -> str:
-    """The devices as tools/rank/device.py reads them: those of most hosts, then ";HOST:" and those of each other."""
+    """The devices for tools/rank/device.py: those of most hosts, then ";HOST:" and the devices of each other host."""
     others = (f";{host}:{words(devices)}" for host, devices in facts.differing.items())
     return words(facts.devices) + "".join(others)
 

@@ -55,7 +55,7 @@ class HcclPorts(Record):
         return words(self.ranges) if self.ranges else AUTO
 
     def whence(self) -> str:
-        """Who has chosen them."""
+        """Who chose the ports."""
         return {
             DEFAULT: tr("HCCL's default"),
             CHOSEN: tr("chosen because others have its default"),
@@ -64,12 +64,12 @@ class HcclPorts(Record):
         }[self.origin]
 
     def record(self) -> dict[str, Any]:
-        """For launch.json."""
+        """The entry in launch.json."""
         return {"ports": self.words(), "origin": self.origin}
 
 
 def base(environ: Mapping[str, str] | None = None) -> int:
-    """The first port of HCCL: that of the variable, where it is one."""
+    """The first port of HCCL: the variable's value, if it is a port."""
     text = (os.environ if environ is None else environ).get(VARIABLE, "")
     return whole_number(text, *BOUNDS) or BASE
 
@@ -102,7 +102,7 @@ class Others:
         return tr("{job} has {ports} (process {pid})", job=one_line(holder.job), ports=ports, pid=holder.pid)
 
     def busy(self, ports: Collection[int]) -> set[int]:
-        """Those of the ports at which a server listens that stays."""
+        """The ports among these on which a lasting server listens."""
         if self._listening is None:
             self._listening = kernel_ports.listening(range(kernel_ports.MOST + 1))
         found = self._listening & set(ports)
@@ -115,7 +115,7 @@ class Others:
 
 
 def listens(port: int) -> str:
-    """That a server listens there, for a message."""
+    """The text of a message that a server listens there."""
     from tools.launch.engines import port_holder  # only a message needs it
 
     return tr("port {port} is in use: {who}", port=port, who=port_holder.words(port))

@@ -41,7 +41,7 @@ class Connections(Record):
 
 
 def connections(port: int) -> Connections:
-    """Those that end at `port`, in this network namespace."""
+    """The connections to `port` in this network namespace."""
     ours: set[Ends] = set()
     others: dict[Ends, str] = {}
     for each in sockets.all_tcp():
@@ -62,7 +62,7 @@ def _end(text: str) -> str:
 
 
 class Joining:
-    """What is seen of the ranks of one attempt; a rank that was seen once is not looked for again."""
+    """The observations about the ranks of one attempt; a rank that was seen once is not looked for again."""
 
     def __init__(self, port: int, ranks: int, job: str) -> None:
         """ranks: how many there are on all hosts; job: LAUNCH_JOB of their processes, empty if it is not set."""
@@ -76,7 +76,7 @@ class Joining:
         self._began = self._search_at = time.monotonic()
 
     def look(self) -> tuple[int, bool]:
-        """(how many connections there are, whether every rank may have one); says in the log what is new."""
+        """(number of connections, whether every rank may have one); writes news to the log."""
         found = connections(self._port)
         here = found.here
         others = found.elsewhere > 0

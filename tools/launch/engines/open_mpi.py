@@ -153,7 +153,7 @@ def with_slots(slots: list[tuple[str, int | None]], what: str, ranks: int | None
 
 
 def short_enough(hosts: list[str]) -> list[str]:
-    """`hosts`, of which mpirun's -H makes one word.  Raises Refusal if it is longer than a command line takes."""
+    """`hosts`, which become one argument of mpirun's -H.  Raises Refusal if it is too long for a command line."""
     length = len(",".join(hosts))
     if length > LONGEST_WORD:
         raise refused(

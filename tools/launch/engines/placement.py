@@ -56,7 +56,7 @@ class Placement(Record):
 
 
 def local(request: Request) -> Placement:
-    """Ranks of this shell: as many devices as the script or RANK_SIZE is for, and a set that the chip can run."""
+    """Ranks of this shell: the number of devices for the script or RANK_SIZE, in a set that the chip can run."""
     if not request.rank_size and not request.script_devices:
         return any_number(request)
     own = f"[0,{request.rank_size})" if request.rank_size else request.script_devices
@@ -81,7 +81,7 @@ def local(request: Request) -> Placement:
 
 
 def any_number(request: Request) -> Placement:
-    """Ranks of this shell, as many as -n or --devices say, otherwise one for each device that is here."""
+    """Ranks of this shell: the number in -n or --devices, otherwise one for each device that is here."""
     if request.devices is None and request.n is None:
         present = seen.all_here(request)
         if present and request.exclude is not None:
@@ -164,7 +164,7 @@ def all_named(request: Request, default: str) -> tuple[int, ...]:
 
 
 def names(request: Request, devices: tuple[int, ...]) -> str:
-    """How many devices --devices names, as the beginning of a message."""
+    """The number of devices in --devices, as the beginning of a message."""
     if request.exclude is not None:
         return tr(
             '--devices "{devices}" without --exclude {exclude} names {number}',

@@ -10,7 +10,7 @@ from hccl_tools.machine import sockets
 
 
 def words(port: int) -> str:
-    """The process that listens there, with its command, or that none of ours does."""
+    """Names the process that listens there, with its command, or states that none of ours does."""
     holders = of(port)
     places = {f"socket:[{each.inode}]" for each in holders if each.state == sockets.LISTENS}
     for name in os.listdir("/proc") if places else ():

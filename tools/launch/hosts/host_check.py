@@ -138,7 +138,7 @@ def project_question() -> str:
 
 
 def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
-    """What this host answers, {name: value}; "prefix": the folder of Open MPI, if it must be the same everywhere."""
+    """The answers of this host, {name: value}; "prefix": Open MPI's folder, if it must be the same everywhere."""
     from importlib import metadata
 
     try:
@@ -149,7 +149,7 @@ def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
 
 
 def said(answer: Ended) -> dict[str, str]:
-    """{name: value} of what a host has answered to `questions`."""
+    """{name: value} from a host's answer to `questions`."""
     lines = (line.split(None, 2) for line in answer.stdout.splitlines() if line.startswith(_MARK + " "))
     return {words[1]: "".join(words[2:]) for words in lines if len(words) > 1}
 

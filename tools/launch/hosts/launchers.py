@@ -54,7 +54,7 @@ class Agreement(Record):
     late: int  # the exit code where a host is not ready for the first attempt within `wait`
 
     def line(self) -> str:
-        """As tools/attempts/launcher.py reads it: JSON."""
+        """The JSON line that tools/attempts/launcher.py reads."""
         return json.dumps(self.as_dict())
 
 

@@ -14,7 +14,7 @@ from hccl_tools.table.address import bare, family, is_of_one_link
 
 
 def others(entries: Iterable[str]) -> list[str]:
-    """Those of ``[user@]host`` that are not this host, each once."""
+    """The entries of ``[user@]host`` that are not this host, each once."""
     return [entry for entry in dict.fromkeys(entries) if not host.owns(entry.rpartition("@")[2])]
 
 

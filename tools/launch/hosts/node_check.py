@@ -35,13 +35,13 @@ def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
 
 
 def command(nodes: list[str]) -> list[str]:
-    """srun, which asks each of the nodes once; the numbers of tasks are those of sbatch no more."""
+    """The srun command that queries each node once; it does not use sbatch's numbers of tasks."""
     text = f'echo "{_MARK} $SLURMD_NODENAME" $({host_check.project_question()})'
     return [*step(nodes, "none"), "/bin/sh", "-c", text]
 
 
 def step(nodes: list[str], stdin: str) -> list[str]:
-    """The words of srun before a command that each of the nodes runs once; stdin: "none", or "all" get that of srun."""
+    """srun and its options before a command that each node runs once; stdin: "none", or "all" get srun's."""
     return [
         *("env", *(word for name in OF_SBATCH for word in ("-u", name)), "srun"),
         *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),

@@ -135,7 +135,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
 
 
 def rewritten(table: LaunchTable, path: str, written: str, data: bytes) -> LaunchTable:
-    """The `table` of a legacy format at `path`, which is written again to `written`.  Raises Refusal."""
+    """Converts the `table` of a legacy format at `path` to the file `written`.  Raises Refusal."""
     if faults := table_fit.path_faults(written):
         raise Refusal(REFUSED, *faults)
     return table.replace(
@@ -178,7 +178,7 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
 
 
 def scheduler(servers: list[Server], digest: str) -> Cluster:
-    """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
+    """The host of MindSpore's scheduler, which follows from the table on every host.  Raises Refusal."""
     port = ports.named() or ports.derived(int(digest, 16))
     first = servers[0]
     if len(servers) == 1 and family(first.name) is None:  # the name of a job, say: nobody else needs its address

@@ -30,7 +30,7 @@ _HOSTS = re.compile(r"VC_(\w+)_HOSTS")
 
 
 class Fact(Record):
-    """A number, and the words for what told it."""
+    """A number, and the text that names its source."""
 
     source: str
     value: int
@@ -232,7 +232,7 @@ def _addresses() -> dict[str, str]:
 
 
 def described(job: PodJob) -> str:
-    """How this pod knows itself in a rank table, for a message: its addresses and devices."""
+    """How this pod identifies itself in a rank table, for a message: its addresses and devices."""
     parts = [f"{name}={one_line(text)}" for name, text in job.addresses.items()]
     parts = parts or [tr("no variable {names} is set", names=", ".join(ADDRESSES[:3]))]
     if job.devices:

@@ -80,7 +80,7 @@ class Parts:
         whole_file.write(self.text, self.own)
 
     def look(self) -> None:
-        """Does what this pod has to do for the table now.  Raises NotReady and Refusal."""
+        """Does this pod's part for the table now.  Raises NotReady and Refusal."""
         self.change(self.write)
         if self.node == 0 and not os.path.exists(self.path):
             self.change(self.join)

@@ -72,7 +72,7 @@ def _cluster(job: PodJob, patience: Patience, is_here: bool, port: int) -> Clust
 
 
 def own_address(job: PodJob) -> str | None:
-    """An address at which this pod can listen, of IPv4 if there is one; its node's is one with hostNetwork only."""
+    """An address on which this pod can listen, IPv4 if possible; the node's only with hostNetwork."""
     found = [text for text in job.addresses.values() if host.owns(text)]
     return next((text for text in found if family(text) == socket.AF_INET), next(iter(found), None))
 

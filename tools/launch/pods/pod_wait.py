@@ -35,7 +35,7 @@ class Patience:
         self._said, self._said_at = "", 0.0
 
     def until_ready(self, look: Callable[[], T], remedy: str) -> T:
-        """What `look` returns, once it raises NotReady no more.  Raises Refusal: after the time, with the remedy."""
+        """The result of `look`, once it no longer raises NotReady.  Raises Refusal: after the time, with the remedy."""
         began = time.monotonic()
         while True:
             looked = time.monotonic()

@@ -24,7 +24,7 @@ def is_assignment(word: str) -> bool:
 
 
 def program(words: Sequence[str]) -> int:
-    """Where the program is, behind those that only start it; the number of words: nothing is started."""
+    """The position of the program, after those that only start it; the number of words: nothing is started."""
     at = 0
     while at < len(words):
         name = os.path.basename(words[at])

@@ -40,7 +40,7 @@ def read(path: str, arguments: list[str]) -> config_file.Config | None:
 
 
 def notes(path: str) -> list[str]:
-    """What the user should know of it."""
+    """Notes about the config for the user."""
     found = _load(path)
     return [tr("note: {note}", note=note) for note in (_unreadable(path) if found is None else _misspelt(found))]
 

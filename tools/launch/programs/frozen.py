@@ -30,7 +30,7 @@ _SET = re.compile(rb"(?:environb?\s*\[\s*|putenv\s*\(\s*|setdefault\s*\(\s*)b?[\
 
 
 def beginnings(modules: Iterable[str]) -> tuple[str, ...]:
-    """Of the names that these modules read; MindSpore imports NumPy."""
+    """The beginnings of the names that these modules read; MindSpore imports NumPy."""
     roots = {module.partition(".")[0] for module in modules}
     if "mindspore" in roots:
         roots.add("numpy")
@@ -49,7 +49,7 @@ def set_in(text: bytes, begins: tuple[str, ...]) -> str:
 
 
 def differing(owns: Sequence[Mapping[bytes, bytes]], begins: tuple[str, ...]) -> str:
-    """The first such variable that is not the same for all ranks, and that a fork cannot take again; empty: none.
+    """The first such variable that differs between ranks, and that a fork cannot set again; empty: none.
 
     owns: what each rank has besides the job's part.
     """

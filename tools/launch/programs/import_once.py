@@ -38,7 +38,7 @@ _IMPORT = re.compile(
 
 
 class Imports(Record):
-    """What the parent of the ranks imports.
+    """The modules that the parent of the ranks imports.
 
     modules: (name, whether it must be there); program: the path of the ranks' file; empty: their command has -m.
     forced: also on NPUs and GPUs, where each rank then asks MindSpore for its device.
@@ -49,17 +49,17 @@ class Imports(Record):
     forced: bool
 
     def names(self) -> list[str]:
-        """Of the modules."""
+        """The names of the modules."""
         return [name for name, _ in self.modules]
 
     def word(self) -> str:
-        """For agents, see `read`."""
+        """The text for agents, see `read`."""
         names = (name if needed else f"?{name}" for name, needed in self.modules)
         return "\n".join([FORCE if self.forced else AUTO, " ".join(names), self.program])
 
 
 def read(word: str) -> Imports:
-    """What `Imports.word` has written."""
+    """Parses the text that `Imports.word` has written."""
     forced, names, program = word.split("\n", 2)
     modules = [(name.lstrip("?"), not name.startswith("?")) for name in names.split()]
     return Imports(modules=modules, program=program, forced=forced == FORCE)

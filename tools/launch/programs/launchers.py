@@ -183,12 +183,12 @@ def check(request: Request, ranks: int | None) -> None:
 
 
 def ours(kind: str) -> str:
-    """The command of ours for launchers of this kind."""
+    """Our command in place of launchers of this kind."""
     return typed.command(f"scripts/{_SCRIPTS.get(kind, 'launch.sh')}")
 
 
 def instead(found: Launcher, request: Request, ranks: int | None) -> str:
-    """The line that does what was meant; empty: it cannot be told."""
+    """The line that does what was meant; empty: it cannot be determined."""
     if not found.whole:
         return ""
     if found.kind == OURS:
@@ -225,7 +225,7 @@ def _number(options: Sequence[str]) -> str:
 
 
 def remarks(request: Request) -> list[str]:
-    """What to know where the only rank is a launcher."""
+    """Notes if the only rank is a launcher."""
     found = find(request.trainer_arguments)
     if found is None:
         return []

@@ -26,7 +26,7 @@ class Program(Record):
     about: str  # what was decided, for --dry_run
 
     def imports_mindspore(self) -> bool:
-        """Whether its own file states this; other files that it imports are not read."""
+        """Whether its own file imports MindSpore; other files that it imports are not read."""
         return bool(self.source and _IMPORT.search(_beginning(self.source, _MOST)))
 
 

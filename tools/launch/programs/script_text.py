@@ -21,7 +21,7 @@ _COMMAND = re.compile(
 
 
 def remarks(words: Sequence[str], ranks: int) -> list[str]:
-    """What to know before this command runs in every rank."""
+    """Notes before this command runs in every rank."""
     at = launchers.script(words)
     if at is None:
         return []

@@ -21,7 +21,7 @@ _MARK = "launch-resume-check"
 
 
 def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
-    """What the hosts have of it.  Raises Refusal where one has none."""
+    """Checks what the hosts have of it.  Raises Refusal if one has nothing."""
     ranks = _ranks_by_host(placed, found.source)
     if request.engine != "mpirun" or request.no_check or not ranks:
         return found

@@ -35,7 +35,7 @@ _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for
 
 
 def find(request: Request, config: Config, named: str, placed: Placement, run_dir: str) -> Resumption | None:
-    """What the launch with the config `named` goes on from; None: it starts from the beginning.  Raises Refusal."""
+    """The checkpoints for the launch with the config `named`; None: it starts from the beginning.  Raises Refusal."""
     filled = config.filled
     if request.resume is None:
         return _of_variable(filled, named, placed) if os.environ.get("RESUME") == "1" else None

@@ -96,7 +96,7 @@ class _Addresses:
         self.found: dict[int, str | None] | None = {} if request.device_target == "CPU" else None
 
     def contradict(self, fit: Fit) -> str:
-        """Why the table is another host's: the example in a document, or a copy.  Empty if nothing states this."""
+        """Why the table is another host's: an example from a document, or a copy.  Empty if there is no sign of it."""
         if self.found is None:
             try:
                 self.found, _ = hccn.addresses(self.devices, self.conf)

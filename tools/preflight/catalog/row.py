@@ -28,7 +28,7 @@ class Near(Rule):
 
 
 class Least(Rule):
-    """Each host has at least so much; None: no limit."""
+    """Each host has at least this much; None: no limit."""
 
     least: int
 
@@ -82,7 +82,7 @@ class Fact(Rule):
     level: str
 
     def says(self, text: str, **fields: str) -> Row:
-        """The row, with what a host has, and the other fields."""
+        """The row, with the text for a host, and the other fields."""
         return Row(key=self.key, collector=self.collector, rule=self.rule, level=self.level, text=text, **fields)
 
 

@@ -25,7 +25,7 @@ _MOST_DEVICES = 64
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """As far as this host alone can tell: whether others are reached is another question."""
+    """The facts that this host can find by itself; whether it reaches others is checked elsewhere."""
     facts: dict[str, Value] = {"firewall": _firewall()}
     is_first = question.first == question.host
     if question.links is None:  # else it listens at them itself, and states which it cannot have

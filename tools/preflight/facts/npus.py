@@ -33,7 +33,7 @@ HOT = 90  # degrees: chips slow themselves down not far above
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """Nothing but their number where there is none, or where only the quick facts are wanted."""
+    """Only their number if there are none, or if only the quick facts are requested."""
     devices = host.nodes() if question.quick else host.devices()
     facts: dict[str, Value] = {"devices": ranges(devices) or None}
     used = devices if question.devices is None else [device for device in devices if device in question.devices]
@@ -138,7 +138,7 @@ def _left_over() -> list[str]:
 
 
 def collect_table(question: Question) -> dict[str, Value]:
-    """Nothing without a table, or if the asker does not know which server of it this host is."""
+    """Nothing without a table, or if the asker does not know which of its servers this host is."""
     place = question.place
     if not place:
         return {}
@@ -166,7 +166,7 @@ def _others(wanted: dict[int, str], conf: str) -> list[str]:
 
 
 def collect_gpus(question: Question) -> dict[str, Value]:
-    """Nothing but what is missing where there are no GPUs, or where only the quick facts are wanted.
+    """Only what is missing if there are no GPUs, or if only the quick facts are requested.
 
     A host with NPUs trains on these, so its GPUs, if it has some, do not matter.
     """

@@ -27,7 +27,7 @@ _NO_LIMIT = 1 << 60  # bytes; the first version writes a limit near 2^63 where t
 
 
 def collect(_: Question) -> dict[str, Value]:
-    """What the kernel reports."""
+    """The facts that the kernel reports."""
     memory = _memory()
     limit = _first(_MOST_MEMORY)
     limit = None if limit is None or limit >= _NO_LIMIT else limit

@@ -13,7 +13,7 @@ _MOST_NAMED = 6  # sets of hosts in a line
 
 
 class Broken(Row):
-    """One thing that is wrong.
+    """One problem.
 
     level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
     hosts:  of which `text` states something.  peers: the other ends; empty: all others.  ports: where it is so.
@@ -29,7 +29,7 @@ class Broken(Row):
     remedy: str
 
     def line(self) -> str:
-        """It as one line."""
+        """The problem as one line."""
         return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
 
 

@@ -60,7 +60,7 @@ _SLACK = 0.1  # seconds between the last try and the end of the other host's par
 
 
 def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
-    """What is wrong, the worst first.  Hosts that have not answered are named elsewhere."""
+    """The problems, the worst first.  Hosts that have not answered are named elsewhere."""
     read = forms.read(answers, planned)
     ahead = speeds.clocks_of(read.links)
     tested = speeds.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
@@ -266,7 +266,7 @@ def reason_of(link: Link) -> str:
 
 
 def remedy_of(link: Link, address: str) -> str:
-    """What to do, with commands for the example.  address: that of the target."""
+    """The remedy, with commands for the example. address: the target's."""
     source, target = quote(link.source), quote(link.target)
     if link.status in (calls.REFUSED, calls.MUTE):
         return tr("look at the firewall: ssh {host} 'nft list ruleset; iptables -S'", host=target)

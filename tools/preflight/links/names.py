@@ -50,7 +50,7 @@ class Names:
                 os.write(self._bell, b"!")
 
     def take(self) -> None:
-        """After `wakes` had something to read."""
+        """Takes the results, after `wakes` had something to read."""
         os.read(self.wakes, 1 << 12)
 
     def close(self) -> None:
@@ -75,7 +75,7 @@ def interfaces(peers: Iterable[str]) -> dict[str, list[str]]:
 
 
 def route(peer: str) -> tuple[str, str]:
-    """(interface, our address on it) of the route to an address; empty where there is none, or nobody says."""
+    """(interface, our address on it) of the route to an address; empty if there is none, or if it is unknown."""
     address = packed(peer)
     if not address:
         return "", ""

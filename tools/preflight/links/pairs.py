@@ -88,7 +88,7 @@ def _from(number: int, hosts: Sequence[str], ports: Ports, first: str) -> Iterat
 
 
 def question(planned: Plan, host: str, nonce: str) -> dict[str, Any]:
-    """What `listen_and_connect` is asked on this host.  nonce: the same secret for all hosts of one check."""
+    """The questions of `listen_and_connect` for this host. nonce: the same secret for all hosts of one check."""
     later = len(planned) / _BEGIN_PER_SECOND
     times = {"seconds": min(_MOST_SECONDS, _SECONDS + later), "quiet": min(_MOST_QUIET, _QUIET + later / 2)}
     return {"host": host, "nonce": nonce, **times, **planned[host]}

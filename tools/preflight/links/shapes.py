@@ -31,7 +31,7 @@ class Shape(Row):
     example: tuple[str, str]
 
     def of(self, links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those of the links that this says are broken."""
+        """The links that are broken in this way."""
         hosts, peers = set(self.hosts), set(self.peers)
         if not peers:
             into, out = self.kind in (IN, ALONE), self.kind in (OUT, ALONE)

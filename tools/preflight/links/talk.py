@@ -36,7 +36,7 @@ _BIG = bytes(BIG)
 
 
 class Want(Row):
-    """One step: what is sent, then how many bytes must come; which they begin with; whether they are kept."""
+    """One step: what is sent, then how many bytes must come, their beginning, and whether they are kept."""
 
     send: bytes
     size: int
@@ -45,11 +45,11 @@ class Want(Row):
 
 
 class Foreign(Exception):
-    """What came is not of this check: another program, or another host, answers there."""
+    """The received data is not from this check: another program, or another host, answers there."""
 
 
 class Guest(Row):
-    """Who is expected at a port, and the secret with which it is welcomed."""
+    """The host that is expected at a port, and the secret with which it is welcomed."""
 
     host: str
     port: int

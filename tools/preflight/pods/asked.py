@@ -47,7 +47,7 @@ _LONGEST_NAME = 253
 
 
 def own(job: Job, place: Place) -> Question:
-    """What the command of this pod reports."""
+    """The question according to this pod's own command."""
     return Question(
         host="",
         hosts=1,

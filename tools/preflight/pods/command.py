@@ -70,7 +70,7 @@ def _place(table: str | None, wait: int | None, say: Say) -> Place:
 
 
 def before(plan: Plan, job: check.Job, say: Say) -> Found | Result | None:
-    """What the pods of a launch have found, the whole in the pod of rank 0; None: they do not meet.  Raises Refusal."""
+    """The findings of a launch's pods, all of them in rank 0's pod; None: the pods do not meet.  Raises Refusal."""
     here = place.of_plan(plan)
     if here is None:
         return None
@@ -83,7 +83,7 @@ def before(plan: Plan, job: check.Job, say: Say) -> Found | Result | None:
 
 
 def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took: Callable[[Found], None]) -> Found:
-    """What was found, in the pod to which the others connect.  Raises Refusal.
+    """The findings, in the pod to which the others connect.  Raises Refusal.
 
     options: of the command, which must be the same in all pods.  took: gets the result before the others do.
     """
@@ -108,7 +108,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 
 
 def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> Result:
-    """What the hub has found, in each other pod.  Raises Refusal."""
+    """The hub's findings, in each other pod.  Raises Refusal."""
     job = job.replace(ports=[place.scheduler] if place.scheduler else [])
     told = spoke.take_part(place, alike(place, options), asked.own(job, place), say)
     try:
@@ -132,7 +132,7 @@ def _digest(text: str) -> str:
 
 @contextlib.contextmanager
 def heeding_the_kubelet() -> Iterator[None]:
-    """In here SIGTERM ends this process, also as process 1 of a container, which the kernel does not end by default."""
+    """Lets SIGTERM end this process inside, also as process 1 of a container, where it has no default effect."""
 
     def end(number: int, _frame: object) -> None:
         sys.exit(128 + number)

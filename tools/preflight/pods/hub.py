@@ -29,7 +29,7 @@ _MOST_NAMED = 8
 
 
 class Hub(Entrance):
-    """One meeting.  say: for words about pods that are missing."""
+    """One meeting. say: prints text about missing pods."""
 
     def __init__(self, place: Place, alike: Alike, say: Callable[[str], None]) -> None:
         super().__init__(place, alike)
@@ -102,7 +102,7 @@ class Hub(Entrance):
         return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 
     def is_late(self) -> bool:
-        """Whether a pod has not come, and nothing states why: another start may go well."""
+        """Whether a pod has not come for an unknown reason: another start may succeed."""
         known = set(self.answers) | set(self.reasons) | set(self.come)
         return bool(set(range(self.pods or 0)) - known)
 

@@ -49,7 +49,7 @@ def connection(plug: socket.socket) -> Connection:
 
 
 def proof(job: str, nonce: str) -> str:
-    """What only a pod of the job can answer to this nonce."""
+    """The answer to this nonce that only a pod of the job can give."""
     return hashlib.sha256(f"welcome {job} {nonce}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -78,7 +78,7 @@ class Talk:
         self._came: list[list[Any]] = []
 
     def send(self, words: list[Any], seconds: float) -> None:
-        """Sends a line, for so many seconds at most.  Raises Lost."""
+        """Sends a line, within this number of seconds.  Raises Lost."""
         end = time.monotonic() + seconds
         self.line.send(words)
         while self.line.unsent:

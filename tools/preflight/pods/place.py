@@ -71,7 +71,7 @@ class Place(Record):
 
 
 def of_environment(rank_table: str | None, pod_wait: int | None, say: Callable[[str], None]) -> Place:
-    """That of this pod by its environment.  rank_table: a path that the user names.  Raises Refusal."""
+    """The place of this pod from its environment. rank_table: a path that the user names.  Raises Refusal."""
     wait = _wait(pod_wait, WAIT)
     request = Request(
         script="preflight.sh",
@@ -93,7 +93,7 @@ def of_environment(rank_table: str | None, pod_wait: int | None, say: Callable[[
 
 
 def of_plan(plan: Plan) -> Place | None:
-    """That of a launch, whose launchers would meet at the same port after it; None: they do not meet."""
+    """The place for a launch, whose launchers would meet at the same port after it; None: they do not meet."""
     agreement = plan.agreement
     if agreement is None:
         return None

@@ -20,7 +20,7 @@ PAIR = "pair_"
 
 
 class Figure(Row):
-    """What one rank has measured."""
+    """A measurement of one rank."""
 
     rank: int
     host: str
@@ -46,7 +46,7 @@ class Slow(Row):
 
 
 def slow(figures: Sequence[Figure]) -> list[Slow]:
-    """All that is slow, the worst first."""
+    """Everything that is slow, the worst first."""
     found = [*_in_matmul(figures), *_in_reading(figures), *_in_pairs(figures)]
     return sorted(found, key=lambda each: -each.factor)
 

@@ -35,17 +35,17 @@ class Teller:
         self._told: list[str] = []
 
     def tell(self, measure: str, seconds: float, **more: int) -> None:
-        """One line."""
+        """Prints one line."""
         told = {"trial": self._number, "rank": self.rank, "device": self.device, "measure": measure}
         self._told.append(json.dumps({**told, "seconds": round(seconds, 7), **more}))
         print(self._told[-1], flush=True)
 
     def again(self) -> None:
-        """All of them: of a log that the launcher's host cannot see, that one gets only the last lines."""
+        """Prints all lines again: from a log that it cannot see, the launcher's host gets only the last lines."""
         print("\n".join(self._told), flush=True)
 
     def fastest(self, measure: str, work: Callable[[], object], times: int = _TIMES, **more: int) -> None:
-        """Does it several times, and tells the shortest."""
+        """Does it several times, and returns the shortest time."""
         self.tell(measure, min(_timed(work) for _ in range(times)), **more)
 
 
@@ -179,7 +179,7 @@ def _multiply(teller: Teller) -> None:
 
 
 def read(teller: Teller, path: str, most: int) -> None:
-    """Reads so much of the data, and tells how long a megabyte took."""
+    """Reads this amount of data, and returns the time per megabyte."""
     began, done = time.perf_counter(), 0
     for name in _files(path):
         with open(name, "rb", buffering=0) as file:

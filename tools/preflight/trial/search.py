@@ -61,7 +61,7 @@ class Found(Record):
 
 
 class Limit(Record):
-    """How many jobs, and until when by the clock."""
+    """The limits: the number of jobs, and the latest time."""
 
     jobs: int
     until: float
@@ -86,7 +86,7 @@ class _Jobs:
         self.done: dict[frozenset[str], Outcome] = {}
 
     def outcome(self, hosts: Sequence[str]) -> Outcome:
-        """Of a job on these.  Raises OutOfBounds."""
+        """The outcome of a job on these hosts.  Raises OutOfBounds."""
         key = frozenset(hosts)
         if key not in self.done:
             if len(self.done) >= self._limit.jobs or self._limit.clock() >= self._limit.until:
@@ -104,7 +104,7 @@ class _Jobs:
         return not any(outcome.passed for hosts, outcome in self.done.items() if len(hosts) >= several)
 
     def good(self, but: Sequence[str]) -> str:
-        """A host that was in a job that has passed, and is not one of these; empty: there is none."""
+        """A host from a job that has passed, and not one of these; empty: there is none."""
         passed = [hosts for hosts, outcome in self.done.items() if outcome.passed]
         found = {host for hosts in passed for host in hosts}.difference(but)
         return min(found, key=self._order.__getitem__, default="")

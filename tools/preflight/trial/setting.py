@@ -37,7 +37,7 @@ class Setting(Record):
 
 
 def seconds(ranks: int) -> int:
-    """How long a job of so many ranks may take."""
+    """The time limit of a job with this number of ranks."""
     return SECONDS + _MORE * max(0, ranks - 1).bit_length()
 
 

@@ -130,7 +130,7 @@ def _damaged(shown: str) -> str:
 
 
 def ranks(path: str) -> int:
-    """For how many ranks a strategy file is.  Raises CheckpointError."""
+    """The number of ranks that a strategy file is for.  Raises CheckpointError."""
     layouts = read(path)
     return max(1, len(_stages(layouts))) * next(iter(layouts.values())).devices
 
@@ -171,7 +171,7 @@ def check(shapes: Shapes, source: str, before: str | None, after: str | None) ->
 
 
 def whole_shapes(path: str, shapes: Shapes, source: str) -> Shapes:
-    """The shapes of the whole parameters of which `shapes` are the slices, as the strategy file `path` states."""
+    """The shapes of the whole parameters for the slices `shapes`, according to the strategy file `path`."""
     layouts = dict(_of(path, shapes, source))
     return {
         name: tuple(size * number for size, number in zip(shape, layouts[name].parts)) if name in layouts else shape

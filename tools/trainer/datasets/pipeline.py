@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def order(loader: dict, part: Part, samples: int | None = None) -> dict[str, Any]:
-    """What every MindSpore data set takes: whether to shuffle, which shard it reads, and how many of all `samples`."""
+    """The options that every MindSpore data set takes: whether to shuffle, its shard, and how many of all `samples`."""
     if part.samples is not None:
         from mindspore.dataset import SequentialSampler
 

@@ -60,7 +60,7 @@ def boxes(label: str, place: str) -> list[Box]:
 
 
 def shrink_by(width: float, height: float) -> float:
-    """How far a box's core is from its border, in pixels: the paper's D = A (1 - r * r) / L."""
+    """The distance of a box's core from its border, in pixels: the paper's D = A (1 - r * r) / L."""
     return width * height * (1 - SHRINK**2) / (2 * (width + height))
 
 

@@ -130,5 +130,5 @@ class Lines(text_lines.Lines):
 
 
 def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
-    """As text_lines.build."""
+    """Builds the dataset as text_lines.build does."""
     return label_file.batches(Lines(section, folder), loader, part)
