@@ -51,7 +51,7 @@ def choose(request: Request) -> Plogs | None:
 
 
 def check(request: Request) -> None:
-    """Raises Refusal: plogs are to be watched, but nothing writes any."""
+    """Raises Refusal: a request to watch plogs where nothing writes any."""
     if request.watch_plogs and request.device_target != "Ascend":
         target = request.device_target
         raise misused("--watch_plogs is for Ascend: on {target} nothing writes plogs", target=target)
