@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def interruptible(options: argparse.Namespace) -> int:
-    """Asks and judges, or answers another host; a signal becomes a Refusal after everything is restored."""
+    """Runs the check, or answers another host; a signal becomes a Refusal after everything is restored."""
     try:
         if options.answer:
             return cards_collect.answer()

@@ -62,7 +62,7 @@ class Terminal:
             return _WITHOUT_SIZE
 
     def write(self, text: str) -> bool:
-        """Whether it has taken the text.  A command in the background has no line."""
+        """Writes the text; returns whether the terminal took it.  A command in the background has no line."""
         try:
             if not self._poll.poll(0) or not self._is_ours():
                 return False
@@ -94,7 +94,7 @@ class Screen:
         self.works: list[Work] = []
 
     def begin(self, work: Work) -> None:
-        """The work is the innermost from now on."""
+        """Makes the work the innermost from now on."""
         self.works.append(work)
         if self._thread is None:
             import threading
@@ -103,7 +103,7 @@ class Screen:
             self._thread.start()
 
     def end(self, work: Work) -> None:
-        """The work is done, or given up."""
+        """Ends the work, which is done or given up."""
         self.works.remove(work)
         self.clear()
 
@@ -163,7 +163,7 @@ def _is_terminal() -> bool:
 
 @contextlib.contextmanager
 def doing(what: str, whole: int = 0, in_bytes: bool = False) -> Iterator[Work]:
-    """A work, as its constructor takes it, while its line may be drawn."""
+    """Shows a work while it runs; takes the arguments of its constructor."""
     work = Work(what, whole, in_bytes)
     screen = _screens[-1] if _screens else None
     if screen is None:
@@ -177,7 +177,7 @@ def doing(what: str, whole: int = 0, in_bytes: bool = False) -> Iterator[Work]:
 
 
 def more(number: int = 1) -> None:
-    """So much more of the innermost work is done."""
+    """Adds this amount to the innermost work."""
     if _totals:
         with _totals[0].get_lock():
             _totals[0].value += number

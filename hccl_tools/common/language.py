@@ -36,7 +36,7 @@ def tr(message: str, **values: object) -> str:
 
 
 def rewrite_by(function: Callable[[str, bool], str]) -> None:
-    """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format.
+    """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format afterwards.
 
     hccl_tools/common/typed.py calls it, which every command imports.
     """
@@ -44,7 +44,7 @@ def rewrite_by(function: Callable[[str, bool], str]) -> None:
 
 
 def speaks_chinese() -> bool:
-    """Whether `tr` does."""
+    """Whether `tr` returns Chinese."""
     return not _records and _catalogue() is not None
 
 
@@ -74,7 +74,7 @@ def use(name: str) -> None:
 
 
 def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, words: Iterable[str] = ()) -> bool:
-    """Whether the user reads Chinese, who typed a command with these words.
+    """Whether the user reads Chinese, according to the words of the command.
 
     --lang counts, then LAUNCH_LANG.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the locale is C.
     """

@@ -32,7 +32,7 @@ class Problem(Row):
     column: int | None = None
 
     def line(self, where: str) -> str:
-        """The problem as one line; `where` is the file.  Without a pointer the text itself names the place."""
+        """The problem as one line; `where` is the file.  Without a pointer, the text itself names the place."""
         place, kind, rest = self.parts(where)
         return f"{place}: {kind}{rest}"
 

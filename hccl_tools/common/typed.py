@@ -65,7 +65,7 @@ class _Typed:
 
 
 def use(program: str, words: Sequence[str]) -> None:
-    """The user typed mslaunch, whose file is `program`, and after it `words`, which choose the command."""
+    """Notes that the user typed mslaunch, whose file is `program`, then `words`, which select the command."""
     _Typed.is_front = True
     _Typed.front = _of_program(program)
     _Typed.name = " ".join((FRONT, *words))

@@ -9,7 +9,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 
 
 def one_line(text: object) -> str:
-    """`text` with the characters made visible that would break a line; others stay as they are."""
+    """`text` with visible forms of the characters that would break a line; others stay as they are."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

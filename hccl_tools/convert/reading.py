@@ -42,7 +42,7 @@ def refusal(status: int, problems: Sequence[Problem], where: str) -> Refusal:
 
 
 def is_list_of_hosts(data: bytes) -> bool:
-    """Whether these bytes are meant as a list of hosts.  What is neither that nor JSON is a bad table."""
+    """Whether these bytes are meant as a list of hosts.  Anything else that is not JSON is a bad table."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start in (b"{", b"[", b'"', b""):
         return False

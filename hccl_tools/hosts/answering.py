@@ -53,7 +53,7 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
 
 
 def one_of(asked: Any) -> tuple[str, Any]:
-    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
+    """(the name of this host, its question).  If all hosts get the same text, a variable has the name: one_step."""
     if "variable" not in asked:
         return asked["host"], asked["question"]
     name = os.environ.get(asked["variable"], "")

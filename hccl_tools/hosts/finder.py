@@ -74,7 +74,7 @@ def modules(folder: str) -> list[str]:
 
 
 def main(here: str, *command: str) -> None:
-    """Says where the project is, or becomes the command."""
+    """Prints where the project is, or becomes the command."""
     root = place(here)
     if not command:
         words = ["same" if root == here else "other", version(root), digest(root), root] if root else ["none"]

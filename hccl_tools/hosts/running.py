@@ -32,7 +32,7 @@ class Call(Row):
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """Handles signals that would raise only afterwards: what starts inside is known before it must be stopped."""
+    """Delays signals that raise until the end: everything that starts inside is then known and can be stopped."""
     came: list[int] = []
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
@@ -70,7 +70,7 @@ class Running:
         return bool(data)
 
     def send(self) -> bool:
-        """Writes what the pipe takes; False: nothing is left to be written."""
+        """Writes as much as the pipe accepts; False: nothing is left to write."""
         assert self.process.stdin
         try:
             written = os.write(self.process.stdin.fileno(), self.to_send)

@@ -45,7 +45,7 @@ def find(name: str) -> str | None:
 
 
 def word(name: str) -> str:
-    """The word that begins a command of the program; its bare name where it is nowhere."""
+    """The first word of a command of the program; its bare name if it is not found."""
     return find(name) or name
 
 

@@ -35,7 +35,7 @@ def handed_out(ports: Collection[int], root: str = "") -> set[int]:
 
 
 def to_keep_free(ports: str, root: str = "") -> str:
-    """The command of root after which the kernel gives these ports away no more; what was kept so far stays kept."""
+    """The command of root that makes the kernel reserve these ports, in addition to those reserved so far."""
     kept = ",".join(filter(None, (reserved(root), ports)))
     return f"sysctl -w net.ipv4.ip_local_reserved_ports={kept}"
 

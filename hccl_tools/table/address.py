@@ -41,7 +41,7 @@ def is_loopback(address: str) -> bool:
 
 
 def is_of_one_link(address: str) -> bool:
-    """Whether it is an IPv6 address that means another host on every network: fe80::1 and its like."""
+    """Whether it is an IPv6 address that names a different host on every network, such as fe80::1."""
     found = packed(address)
     return len(found) == len(_OWN) and found[0] == 0xFE and found[1] & 0xC0 == 0x80
 

@@ -27,7 +27,7 @@ class Count:
 
     @property
     def at_limit(self) -> bool:
-        """Whether there were as many restarts as there may be in all."""
+        """Whether the total number of restarts has reached its limit."""
         return self.number >= self.limit
 
     @property
@@ -36,10 +36,10 @@ class Count:
         return self.vain < self.restarts and not self.at_limit
 
     def again(self) -> None:
-        """The next attempt begins."""
+        """Notes that the next attempt begins."""
         self.number += 1
 
 
 def limit_of(restarts: int, given: int | None) -> int:
-    """--restart_limit, or what holds without it."""
+    """--restart_limit, or its default."""
     return max(DEFAULT_LIMIT, restarts) if given is None else given

@@ -49,7 +49,7 @@ class Hub:
             self.finish()
 
     def open(self) -> None:
-        """Listens, until all hosts have come.  If that cannot be, the job ends."""
+        """Listens, until all hosts have come.  If that is impossible, the job ends."""
         door.want_files(len(self.facts["hosts"]))
         place = self.facts["address"], self.facts["port"]
         try:
@@ -65,12 +65,12 @@ class Hub:
             self.attempts.end(NOT_STARTED, 0, text)
 
     def obey(self) -> None:
-        """The orders of our own launcher."""
+        """Follows the orders of our own launcher."""
         for order in self.launcher.take():
             self.hear(0, order)
 
     def hear(self, host: int, found: list[Any]) -> None:
-        """A message of a host that has come.  Raises Lost, and Left if it is our own that leaves."""
+        """Handles a message of a host that has come.  Raises Lost, and Left if our own launcher leaves."""
         word, values = wire.take(found, wire.FROM_HOSTS)
         if word == "ready":
             self.attempts.ready(host, *values)
@@ -89,7 +89,7 @@ class Hub:
             raise Lost(tr("it has ended"))
 
     def tell(self, words: list[Any]) -> None:
-        """A message for every host."""
+        """Sends a message to every host."""
         self.launcher.say(*words)
         for host in self.hosts.values():
             host.send(words)
@@ -142,7 +142,7 @@ class Hub:
         self.door.forget_silent()
 
     def finish(self) -> None:
-        """The last messages go out."""
+        """Sends the last messages."""
         end = time.monotonic() + LAST_WORDS
         while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
             self.look_after_connections()

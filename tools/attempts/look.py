@@ -124,7 +124,7 @@ def _made(axis: Axis, first: Place, last: Place, stride: int) -> int:
 
 
 def place_words(place: Place | None, has_epochs: bool) -> str:
-    """The step as a message has it, None: it made none; has_epochs: the logs name epochs."""
+    """The step for a message, None: it made none; has_epochs: the logs name epochs."""
     if place is None:
         return tr("before its first step")
     if has_epochs:

@@ -78,7 +78,7 @@ class Saves:
 
 
 def place_of(path: str) -> tuple[bool, Place] | None:
-    """(whether MindSpore names files so, the epoch and the step) in the name of a checkpoint; None: it has none."""
+    """(whether it is MindSpore's form, the epoch and the step) in the name of a checkpoint; None: it has none."""
     if found := _OF_MINDSPORE.search(os.path.basename(path)):
         return True, (int(found[1]), int(found[2]))
     numbers = _NUMBERED.findall("/".join(path.split(os.sep)[-2:]))

@@ -59,7 +59,7 @@ class Attempts:
             self.end(0, host, "")
 
     def failed(self, host: int, number: int, status: int, text: str) -> None:
-        """A rank of `host` has failed, with that exit code.  The first failure of an attempt counts."""
+        """A rank of `host` has failed, with this exit code.  The first failure of an attempt counts."""
         if number != self.number or not self.begun or self.ended:
             return
         if not self.count.restarts:
@@ -112,7 +112,7 @@ class Attempts:
         return not self.ended and (not self.begun or bool(self.come))
 
     def check_time(self) -> None:
-        """Tells hosts that wait for whom, and ends the job when hosts are not ready in time."""
+        """Reports to hosts which others they wait for, and ends the job when hosts are not ready in time."""
         waited = time.monotonic() - self.since
         if not self.waits():
             return

@@ -78,7 +78,7 @@ class Declaration(Record):
         )
 
     def is_front(self) -> bool:
-        """Whether mslaunch itself was typed, and no script of this project."""
+        """Whether mslaunch itself was typed, and not a script of this project."""
         return self.name == typed.FRONT
 
     def command(self) -> list[str]:

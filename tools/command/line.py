@@ -59,7 +59,7 @@ class Line:
         return next((value for name, value in reversed(self.options) if name == option), default)
 
     def given(self, option: str) -> bool:
-        """Whether the user gave the option; --bind_core=False takes it back."""
+        """Whether the user gave the option; --bind_core=False cancels it."""
         return self.value(option) != ""
 
     def is_list_of_hosts(self) -> bool:
@@ -80,7 +80,7 @@ class Line:
         return self.one_of(option, self.value(option, default), self.table[option].takes.split("|"))
 
     def one_of(self, option: str, value: str, choices: Sequence[str]) -> str:
-        """The value of an option, which is one of these."""
+        """The value of the option, which must be one of these."""
         if value not in choices:
             raise self.misused(
                 "--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices)

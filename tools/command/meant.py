@@ -29,7 +29,7 @@ _ELSEWHERE = {
 
 
 def instead(line: Line, option: str) -> str:
-    """The end of a message about an unknown option; empty if nothing is known of it."""
+    """The end of a message about an unknown option; empty if there is no suggestion."""
     found = _elsewhere(option) or near(table.bare(option), line.table)
     return found or (line.hint() if line.arguments else "")
 

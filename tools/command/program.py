@@ -83,7 +83,7 @@ def arguments(line: Line) -> tuple[str, ...]:
 
 
 def check_first(line: Line, more: bool = False) -> None:
-    """Refuses a word in the place of a program or a config that is wrong itself; `more`: others follow it.
+    """Refuses a word in place of a program or a config that is wrong itself; `more`: others follow it.
 
     Without that, a message would name the word behind it, which may be right.
     """

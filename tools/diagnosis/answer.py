@@ -81,7 +81,7 @@ class Answer(Record):
 
     @property
     def cause(self) -> Cause | None:
-        """The first one."""
+        """The first cause."""
         return self.causes[0] if self.causes else None
 
 
@@ -121,7 +121,7 @@ def of_match(match: Match) -> Cause:
 
 
 def in_order(causes: list[Cause]) -> list[Cause]:
-    """Each code once; those that name what happened, hardly why, come last."""
+    """The codes, each once; those that name an event but hardly its cause come last."""
     once: dict[str, Cause] = {}
     for cause in causes:
         once.setdefault(cause.entry.code, cause)

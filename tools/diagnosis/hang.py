@@ -34,7 +34,7 @@ def _ranks_of(members: Iterable[str]) -> list[int]:
 
 
 def of_run(launch: dict[str, Any], folder: str) -> str:
-    """The verdict about the last attempt of a run; nothing, if no hang ended it."""
+    """The verdict about the last attempt of a run; nothing, if it did not end by a hang."""
     known = _of_launch(launch, folder)
     if known is None:
         return ""

@@ -61,7 +61,7 @@ class TooLate(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Prints, as far as it comes in its time.
+    """Prints as much as it can in its time.
 
     arguments: the folders of the run and of the attempt, and how many seconds ago an event may have been.
     """

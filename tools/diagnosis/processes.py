@@ -47,7 +47,7 @@ class Process:
         return sorted(found, key=lambda event: event.time or 0.0)
 
     def take(self, other: Process) -> None:
-        """The logs of the other one are its own, too."""
+        """Takes over the logs of the other one."""
         self.findings = [*self.findings, *other.findings]
         self.rank = other.rank if self.rank is None else self.rank
         self.ranks = max(self.ranks, other.ranks)

@@ -45,7 +45,7 @@ def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: i
 
 
 def says(found: dict[str, Any], at_end: bool = False) -> str:
-    """A line about one of these rows."""
+    """The line about one of these rows."""
     values = {"who": record.who(found), "factor": figures.factor(found["factor"]), "steps": found["steps"]}
     values["times"] = figures.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
     if found["kind"] == "data":

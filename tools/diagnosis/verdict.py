@@ -90,7 +90,7 @@ def chain_lines(*all_ends: End) -> list[str]:
 
 
 def said(text: str) -> str:
-    """A line of a log without level, process and time, which the sentence has already."""
+    """A line of a log without level, process and time, which are already in the sentence."""
     text = headless(text)
     return text if len(text) <= 200 else text[:197] + "..."
 

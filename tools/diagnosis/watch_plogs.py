@@ -75,7 +75,7 @@ class Said:
         self._dropped += 1
 
     def left_out(self, at_end: bool = False) -> None:
-        """Says once a minute how many lines were left out."""
+        """Reports once a minute how many lines were left out."""
         now = self._clock()
         if not self._dropped or (now - self._since < MINUTE and not at_end):
             return

@@ -13,7 +13,7 @@ TITLE = marked("Programs")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """ssh has no --version."""
+    """The questions about the programs; ssh has no --version."""
     return {
         "mpirun": ["mpirun", "--version"],
         "srun": ["srun", "--version"],

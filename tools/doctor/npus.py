@@ -24,7 +24,7 @@ _MANAGER = "/dev/davinci_manager"
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """npu-smi and hccn_tool are asked by npu_smi.py."""
+    """The command that reads the locks; npu_smi.py asks npu-smi and hccn_tool."""
     return {"locks": [sys.executable, project.path("tools", "doctor", "locks.py")]}
 
 

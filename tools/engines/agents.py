@@ -91,7 +91,7 @@ class Agents(Engine):
         return ""
 
     def bears_failures(self, found: Environment) -> bool:
-        """Whether the engine itself must let ranks go on when one fails: in what --dry_run prints.
+        """Whether the engine itself must let ranks continue when one fails: in the output of --dry_run.
 
         Agents hide a rank's failure from it, so that it still ends the job when an agent dies.
         """

@@ -36,7 +36,7 @@ class Relayed(Agents):
         return None
 
     def start(self) -> None:
-        """The scheduler, if the plan has one, then the engine."""
+        """Starts the scheduler, if the plan has one, then the engine."""
         run = self.run
         self.start_scheduler()
         run.supervisor.members.add(run.rank_members())
@@ -60,7 +60,7 @@ class Relayed(Agents):
             os.close(lines)
 
     def order(self, word: str) -> None:
-        """Passes it on.  If it comes too early it is lost; an order to stop is repeated."""
+        """Passes the order on.  If it comes too early it is lost; an order to stop is repeated."""
         self.lines.ordered = self.lines.ordered or word in ("stop", "ask")
         member = self.run.supervisor.members.get(self.name)
         if self.orders_by_stdin:

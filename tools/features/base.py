@@ -27,10 +27,10 @@ class Feature:
         return True
 
     def begins(self) -> None:
-        """An attempt begins: its ranks start next."""
+        """Called when an attempt begins: its ranks start next."""
 
     def attempt_ended(self) -> None:
-        """No process of the attempt is left."""
+        """Called when no process of the attempt is left."""
 
     def wants_restart(self, number: int) -> bool:
         """Called after a failure, before any work for restart `number`; False: it would not help, so there is none."""
@@ -41,44 +41,44 @@ class Feature:
         return True
 
     def again(self, number: int) -> None:
-        """Restart `number` will come, after a pause."""
+        """Called when restart `number` will come, after a pause."""
 
     def next_plan(self) -> None:
         """Changes the plan of the next attempt."""
 
     def logs_moved(self, old: str) -> None:
-        """The next attempt has logs of its own; old: the folder of the last attempt's."""
+        """Called when the next attempt has its own logs; old: the folder of the last attempt's."""
 
     # ---- while an attempt runs ---------------------------------------------------------------------------------------
 
     def failed(self, member: Member, goes_on: bool) -> None:
-        """The member failed first, or with --keep_going at any time; the others still run."""
+        """Called when the member failed first, or with --keep_going at any time; the others still run."""
 
     def hangs(self) -> None:
-        """No rank has written for too long; all of them still run."""
+        """Called when no rank has written for too long; all of them still run."""
 
     def handed(self) -> None:
-        """TaskD has the ranks: while it has them, it decides what their ends mean."""
+        """Called when TaskD has the ranks: while it has them, it decides what their ends mean."""
 
     def healed(self, member: Member) -> None:
-        """TaskD has the ranks: this one has failed and may start again, or it has started again."""
+        """Called when TaskD has the ranks, and this one has failed and may start again, or has started again."""
 
     def ending(self, asks: bool) -> None:
-        """The members get SIGTERM next, for any reason; asks: as a request to save and to end."""
+        """Called before the members get SIGTERM, for any reason; asks: as a request to save and to end."""
 
     def stops(self) -> None:
-        """The members stop, for any reason; called often until they have ended."""
+        """Called often while the members stop, for any reason, until they have ended."""
 
     def check(self) -> None:
         """Called when nothing has happened for a while."""
 
     def heard(self, event: Heard) -> None:
-        """A line from a helper process of the launcher."""
+        """Called with a line from a helper process of the launcher."""
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def finishing(self) -> None:
-        """The last attempt has ended; the exit code is not known yet."""
+        """Called when the last attempt has ended, before the exit code is known."""
 
     def settle(self, status: int) -> None:
         """It is, and nothing has been reported."""
@@ -90,7 +90,7 @@ class Feature:
         """Adds to what launch.json gets about the attempt that has ended."""
 
     def reported(self, trouble: str) -> None:
-        """The table of ranks is on the screen; trouble: why the outcome is not in launch.json, or ""."""
+        """Called when the table of ranks is printed; trouble: why the outcome is not in launch.json, or ""."""
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 

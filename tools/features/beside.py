@@ -91,7 +91,7 @@ class Beside:
         self._world.kill(self.pid, number)
 
     def end_orders(self) -> None:
-        """There will be no more of them."""
+        """Ends the orders."""
         if self._orders >= 0:
             self._world.disown(self._orders)
             self._orders = -1

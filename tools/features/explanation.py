@@ -40,7 +40,7 @@ class Explanation(Feature):
         self._oom_kills = oom_kills()
 
     def failed(self, member: Member, goes_on: bool) -> None:
-        """If a restart may follow, nothing is urgent."""
+        """Starts the child, unless a restart may follow: then this is not urgent."""
         if self._beside is None and not self.run.settings.max_restarts and self._is_to_be_explained():
             self._beside = self._start()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FirstFailure(Feature):
-    """Tells each failure, up to report.FAILURES."""
+    """Reports each failure, up to report.FAILURES."""
 
     _count = 0
     _lost: tuple[str, list[Member]] | None = None  # the host as the plan names it, and its ranks

@@ -12,7 +12,7 @@ MOST = 50  # lines about ranks
 
 
 class Healing(Feature):
-    """Says each step, up to MOST of them."""
+    """Reports each step, up to MOST of them."""
 
     _told = 0
 

@@ -98,7 +98,7 @@ class HostsAttempts(Feature):
         return failed and self._beside is not None and not self._early and not self._stopped_by()
 
     def finishing(self) -> None:
-        """The job has ended on this host."""
+        """Leaves the agreement: the job has ended on this host."""
         self._tell()
         why = self.run.hooks.why_not_ready()
         if why and self._is_open():

@@ -17,7 +17,7 @@ class LatestLog(Feature):
         return os.path.join(logs, f"rank_{ranks[0][0]}.log" if ranks else "scheduler.log")
 
     def logs_moved(self, old: str) -> None:
-        """If it leads to this job's log, it follows."""
+        """Makes the link follow, if it leads to this job's log."""
         try:
             if not os.path.islink(train_log.NAME) or not os.path.samefile(train_log.NAME, self._log(old)):
                 return

@@ -92,7 +92,7 @@ class Metrics(Feature):
             self._beside.order(f"failed {member.name} {member.status}")
 
     def settle(self, status: int) -> None:
-        """The job has ended so: the process looks once more, which takes milliseconds."""
+        """Reports the job's end to the process, which looks once more; that takes milliseconds."""
         if self._beside is None:
             return
         run, beside = self.run, self._beside

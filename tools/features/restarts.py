@@ -260,7 +260,7 @@ class Restarts(Feature):
         return ""
 
     def reported(self, trouble: str) -> None:
-        """A line for each attempt, if there were several."""
+        """Prints a line for each attempt, if there were several."""
         shown = self.run.status or not self.run.voice.quiet
         if shown and len(self._rows) > 1 and not self.run.supervisor.stopping.signal:
             self.run.voice.lines(attempts_table.lines(self._rows, self.run.settings.max_restarts))

@@ -132,7 +132,7 @@ class Screen(Feature):
             os.close(messages)
 
     def attempt_ended(self) -> None:
-        """Waits until all is shown; a signal ends this.
+        """Waits until everything is shown; a signal ends the wait.
 
         If the screen was killed, the messages in its file come now.
         """

@@ -79,7 +79,7 @@ class Together(Feature):
                 self._beside.hear(self.name)
 
     def heard(self, event: Heard) -> None:
-        """A finding, or at last whether a log has a loss."""
+        """Handles a finding, or at last whether a log has a loss."""
         if event.feature != self.name:
             return
         if event.line.startswith("has "):
@@ -121,7 +121,7 @@ class Together(Feature):
         self._hosts = {}
 
     def attempt_ended(self) -> None:
-        """The last look replaces one that has not come to its end."""
+        """Takes the last look, instead of one that has not finished."""
         if self._beside is not None:
             self._beside.kill()
         self._forget_child()
@@ -134,7 +134,7 @@ class Together(Feature):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """The last look; after a signal to the launcher it may not be waited for."""
+        """Adds the last look; after a signal to the launcher it may not be waited for."""
         is_on = False
         if len(self._hosts) > 1:
             self._compare_hosts()

@@ -214,7 +214,7 @@ class First(agent.Agent):
     # ---- ends --------------------------------------------------------------------------------------------------------
 
     def have_ended(self, rows: Iterable[tuple[str, int]]) -> None:
-        """Ranks of this host, or the process that imports."""
+        """Handles the ends of ranks of this host, or of the process that imports."""
         for name, status in rows:
             guest = self._guests.get(name)
             if name == IMPORTS:
@@ -241,7 +241,7 @@ class First(agent.Agent):
             guest.tell("left" if isinstance(event, Left) else "failure", *event[1:])
 
     def leave(self) -> None:
-        """Other ranks of this host may last longer, and their ends come here."""
+        """Waits for the other ranks of this host, which may last longer: their ends come here."""
         self._tell_watcher(b"gone", self.trainer or 0)
         while not all(guest.gone or not guest.pid for guest in self._guests.values()):
             self.look(LOOK_EVERY)

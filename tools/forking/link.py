@@ -76,7 +76,7 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 def packed(message: Message) -> bytes:
-    """The message as it goes through the socket."""
+    """The message in the form for the socket."""
     text = marshal.dumps(message, 2)
     return len(text).to_bytes(_SIZE, "little") + text
 

@@ -191,7 +191,7 @@ def removable(runs: Sequence[Run], keep: int, logs: str) -> list[Run]:
 
 
 def size_of(folder: str) -> int:
-    """The bytes of all files in it; what cannot be read counts nothing."""
+    """The bytes of all files in it; unreadable files are not counted."""
     total = 0
     for above, _, names in os.walk(folder):
         for name in names:

@@ -56,7 +56,7 @@ class Lock:
         return [f"lock_fd={'' if self.descriptor is None else self.descriptor}", f"lock_file={self.path}"]
 
     def remove(self) -> None:
-        """The file means nothing any more."""
+        """Removes the file, which has no effect any more."""
         if self.descriptor is not None:
             try:
                 os.unlink(self.path)
@@ -226,7 +226,7 @@ def in_log_of_first(command: Command, plan: Plan, voice: Voice) -> Command:
 
 
 def heed_signals() -> None:
-    """Process 1 of a container gets only signals for which it has a handler."""
+    """Sets handlers: process 1 of a container gets only signals for which it has one."""
 
     def stop(number: int, _frame: object) -> NoReturn:
         raise Stopped(number)

@@ -251,7 +251,7 @@ def _settle_log(run: Run) -> None:
 
 
 def give_up(run: Run, error: Exception) -> int:
-    """The launcher itself has failed: the guardian ends what runs, as after SIGKILL of the launcher; the exit code."""
+    """Ends the job when the launcher itself has failed: the guardian ends what runs; returns the exit code."""
     if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.ENOMEM):
         reason = tr("the launcher cannot start more processes (see ulimit -u, and the container's limit of pids)")
     else:

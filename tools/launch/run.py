@@ -83,7 +83,7 @@ class Run:
     # ---- messages ----------------------------------------------------------------------------------------------------
 
     def say(self, line: str) -> None:
-        """A line for the user, on stderr."""
+        """Prints a line for the user, on stderr."""
         self.voice.say(line)
 
     def note(self, line: str) -> None:

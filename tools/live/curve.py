@@ -25,7 +25,7 @@ class Point(Row):
 
 
 class Curve:
-    """The losses of one rank.  Of a long job two neighbours become one point, again and again."""
+    """The losses of one rank.  In a long job two neighbours become one point, repeatedly."""
 
     def __init__(self, one: RankProgress, patterns: list[Pattern]) -> None:
         """Reads what the rank's log has so far; a log that cannot be read has none."""

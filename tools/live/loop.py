@@ -84,7 +84,7 @@ def console_for_stdout() -> Console:
 
 
 def follow(watcher: Watcher, every: float, say: Callable[[str], None]) -> View:
-    """Says a line every `every` seconds until the job has ended; returns its end."""
+    """Prints a line every `every` seconds until the job has ended; returns its end."""
     looks, last = Looks(watcher), ""
     while True:
         view = looks.look()

@@ -54,7 +54,7 @@ class Picture:
         self.lines: list[Line] = []  # as they were shown last
 
     def choose(self, by: int) -> None:
-        """Moves to another line."""
+        """Selects another line."""
         self.chosen = min(max(0, self.chosen + by), max(0, len(self.lines) - 1))
 
     @property

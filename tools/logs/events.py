@@ -234,7 +234,7 @@ FORMS = (
 
 
 def parse(form: Form, line: str, time: float | None, row: int) -> Event | None:
-    """The event that the line is; None, if it has not this form."""
+    """The event in the line; None if it does not have this form."""
     if form.kind in _MEMBERS:
         return _member(form.kind, line, time, row)
     found = form.pattern.search(line)

@@ -26,7 +26,7 @@ def is_secret(name: str) -> bool:
 
 
 def may_hide(name: str, is_option: bool, is_set: bool) -> bool:
-    """Whether what has this name in a log may be a secret.
+    """Whether something with this name in a log may be a secret.
 
     is_option: --NAME; is_set: NAME=VALUE, not NAME: VALUE.  Logs are full of words such as key and token, which count
     less there than in a list of variables.

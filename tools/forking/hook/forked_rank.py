@@ -50,7 +50,7 @@ class Memory:
 
 
 def take_streams(log: bytes) -> None:
-    """stdout and stderr of this process are the log from now on; what the imports have printed comes first."""
+    """Makes the log stdout and stderr of this process; the output of the imports comes first."""
     sys.stdout.flush()
     with open("/proc/self/fd/1", "rb") as file:
         printed = file.read(END_OF_LOG)
@@ -62,7 +62,7 @@ def take_streams(log: bytes) -> None:
 
 
 def take_words(words: list[str]) -> None:
-    """The words of the command, where they differ from rank to rank."""
+    """Sets the arguments of the command, if they differ from rank to rank."""
     own = len(sys.argv) - 1
     sys.argv[1:] = words[len(words) - own :]
     if hasattr(sys, "orig_argv"):
@@ -126,7 +126,7 @@ def tell_late(line: str, beginnings: tuple[bytes, ...]) -> None:
 
 
 def become(rank: dict, orders: dict, memory: Memory, gate: int) -> None:  # type: ignore[type-arg]
-    """This fork becomes the rank, as soon as the launcher knows it."""
+    """Makes this fork the rank, as soon as the launcher knows it."""
     take_streams(rank["log"])
     if rank["cores"]:
         os.sched_setaffinity(0, rank["cores"])

@@ -180,7 +180,7 @@ def import_all(orders: dict, tells: int) -> str:  # type: ignore[type-arg]
 
 
 def lead_group(pid: int) -> None:
-    """This process, or a fork of it, has a process group of its own from now on; 0: this process."""
+    """Gives this process, or a fork of it, its own process group; 0: this process."""
     try:
         os.setpgid(pid, pid)
     except OSError:

@@ -145,12 +145,12 @@ def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
 
 
 def other_cores() -> str:
-    """A reason."""
+    """The reason: the ranks have different numbers of cores."""
     return tr("the ranks are bound to different numbers of cores, and libraries size their threads at the import")
 
 
 def other_memory() -> str:
-    """A reason."""
+    """The reason: the memory of the ranks is on different nodes."""
     return tr("the memory of the ranks is on different NUMA nodes")
 
 

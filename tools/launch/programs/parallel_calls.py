@@ -20,7 +20,7 @@ _NAMES_A_MODE = re.compile(rb"auto_parallel", re.IGNORECASE)
 
 
 def check(path: str, target: str) -> None:
-    """Raises Refusal, with one line.  A call that depends on an `if` does not count, nor a mode that is computed."""
+    """Raises Refusal, with one line.  A conditional call does not count, nor a computed mode."""
     calls = program_calls.read(path, _NAMES_A_MODE)
     asked = [(call, call.word("parallel_mode")) for call in calls if call.name == _PARALLEL]
     if not asked or any(mode not in modes.BY_MINDSPORE for _, mode in asked):

@@ -115,7 +115,7 @@ def unknown_host(server_id: str) -> str:
 
 
 def path_faults(path: str) -> list[str]:
-    """validate_hccl.py only warns about this path: here HCCL will read it."""
+    """The faults of the path: validate_hccl.py only warns about them, but here HCCL will read the file."""
     problem = verdict.path_problem(path)
     return [tr("{problem}; move the file", problem=problem.text)] if problem else []
 
