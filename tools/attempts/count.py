@@ -21,7 +21,7 @@ class Count:
         self.vain = self.number = 0
 
     def failed(self, further: bool) -> bool:
-        """The attempt has failed; further: it has brought the job further.  Returns whether its restart counts."""
+        """Notes the failure of an attempt; further: it brought the job further.  Returns whether its restart counts."""
         self.vain = self.vain + 1 if self.number and not further else 0
         return self.vain > 0
 

@@ -1,1 +1,1 @@
-"""The command mslaunch: finds the command for its arguments, and where a launch without a placement runs."""
+"""The command mslaunch: finds the command for its arguments, and decides where a launch without a placement runs."""

@@ -1,4 +1,4 @@
-"""Sentences instead of charts: for columns with one value, a constant value, or the content of another chart."""
+"""Sentences instead of charts: for columns with one value, with a constant value, or that repeat another chart."""
 
 from __future__ import annotations
 
