@@ -1,1 +1,1 @@
-"""HCCL rank tables: commands, and the rooms that they share with the launcher; see docs/architecture.md."""
+"""HCCL rank tables: the commands, and the packages that they share with the launcher; see docs/architecture.md."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/check_network.sh starts; the command itself is commands/check_network.py."""
+"""Entry point of scripts/check_network.sh; commands/check_network.py implements the command."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users type; the command itself is commands/show.py."""
+"""Entry point that users type; commands/show.py implements the command."""
 
 import os
 import sys

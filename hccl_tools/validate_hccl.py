@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What users type; the command itself is commands/validate.py."""
+"""Entry point that users type; commands/validate.py implements the command."""
 
 import gc
 import os

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What all bats files share: a closed world for each test, and ways to look at what a launch did.
+# Shared by all bats files: an isolated world for each test, and functions that inspect what a launch did.
 
 bats_require_minimum_version 1.5.0
 
@@ -11,7 +11,7 @@ FIXTURES=$PROJECT/tests/fixtures
 unset LAUNCH_LANG LANGUAGE MSLAUNCH_OPTIONS
 [[ ${LC_ALL:-${LC_MESSAGES:-${LANG-}}} != zh* ]] || export LC_ALL=C.UTF-8
 
-# The folder of a test that trains with the real MindSpore.
+# Prepares a test that trains with the real MindSpore.
 setup_training() {
   cd "$BATS_TEST_TMPDIR" || return
   unset RANK_TABLE_FILE DATA_PATH
@@ -20,8 +20,8 @@ setup_training() {
   export PYTHON TEST_MARK
 }
 
-# A folder of its own with blanks, quotes and Chinese in its name, a config, and no variable that the
-# person who runs the tests may have set.
+# Prepares an own folder with blanks, quotes and Chinese in its name, and a config.  Unsets the variables that the person
+# who runs the tests may have set.
 setup_world() {
   local name
   for name in RANK_ID RANK_SIZE DEVICE_ID DEVICE_NUM RANK_TABLE_FILE MS_WORKER_NUM MS_SCHED_HOST MS_SCHED_PORT \
@@ -34,9 +34,9 @@ setup_world() {
   STUB_OUT=$BATS_TEST_TMPDIR/out
   TEST_MARK=$BATS_TEST_TMPDIR
   PYTHONPATH=$FIXTURES/stub_mindspore
-  LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks # tests do not wait for one another's made-up devices
+  LAUNCH_LOCKS=$BATS_TEST_TMPDIR/locks # tests do not wait for one another's simulated devices
   export PYTHON STUB_OUT TEST_MARK PYTHONPATH LAUNCH_LOCKS
-  # What a killed mpirun leaves goes with the test. In /tmp it would fail an mpirun 5 with the same process id.
+  # The files of a killed mpirun disappear with the test. In /tmp an mpirun 5 with the same process id would fail on them.
   export OMPI_MCA_orte_tmpdir_base=$BATS_TEST_TMPDIR PRTE_MCA_prte_tmpdir_base=$BATS_TEST_TMPDIR
   HCCN=(--hccn_conf hccn.conf) # scripts without rank tables have no such option; their tests empty it
   mkdir -p "$WORLD" "$STUB_OUT"
@@ -47,14 +47,14 @@ setup_world() {
   done >hccn.conf
 }
 
-# launch SCRIPT ARGUMENT...: the script with the stub trainer, on CPU, where no NPU is looked for.
+# launch SCRIPT ARGUMENT...: runs the script with the stub trainer, on CPU, without a check for NPUs.
 launch() {
   stubbed "$1" --device_target CPU "${@:2}"
   "${STUBBED[@]}"
 }
 
-# server_table SERVER...: hccl.json with two devices on each server, in that order; no two runs of the tests have the same
-# table, because the scheduler's port follows from it
+# server_table SERVER...: writes hccl.json with two devices on each server, in that order.  Each run of the tests has a
+# different table, because the scheduler's port follows from it.
 server_table() {
   python - "$@" >hccl.json <<'PY'
 import json, random, sys
@@ -68,27 +68,27 @@ print(json.dumps(table) + "".join(random.choices(" \n", k=32)))
 PY
 }
 
-# launch_npu SCRIPT ARGUMENT...: the same for NPUs that are not looked for.
+# launch_npu SCRIPT ARGUMENT...: the same for NPUs, without a check for them.
 launch_npu() {
   stubbed "$1" --no_check "${@:2}"
   "${STUBBED[@]}"
 }
 
-# stubbed SCRIPT ARGUMENT...: the command that starts the script with the stub trainer, in STUBBED.
+# stubbed SCRIPT ARGUMENT...: sets STUBBED to the command that starts the script with the stub trainer.
 stubbed() {
   STUBBED=(bash "$SCRIPTS/$1" --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" "${@:2}")
 }
 
-# launch_behind SCRIPT ARGUMENT...: the same in the background; LAUNCHER is its process id. Like a job
-# of an interactive shell: in a group of its own, INT and QUIT not ignored.
+# launch_behind SCRIPT ARGUMENT...: launches in the background; LAUNCHER is its process id. As in an interactive shell,
+# the job has its own process group, and does not ignore INT and QUIT.
 launch_behind() {
   stubbed "$1" --device_target CPU "${@:2}"
   behind "${STUBBED[@]}"
 }
 
-# behind COMMAND...: the command in the background, in the same way.
+# behind COMMAND...: runs the command in the background, in the same way.
 behind() {
-  : >"$BATS_TEST_TMPDIR/stdout" # at once: a test must not read what an earlier launch said
+  : >"$BATS_TEST_TMPDIR/stdout" # at once: a test must not read the output of an earlier launch
   : >"$BATS_TEST_TMPDIR/stderr"
   set -m
   "$@" >"$BATS_TEST_TMPDIR/stdout" 2>"$BATS_TEST_TMPDIR/stderr" 3>&- &
@@ -96,7 +96,7 @@ behind() {
   set +m
 }
 
-# launch_ranks WHAT SCRIPT ARGUMENT...: the same with ranks that do WHAT, in STUB_DO, and waits until all of them run.
+# launch_ranks WHAT SCRIPT ARGUMENT...: launches in the background ranks that do WHAT (STUB_DO); waits until all run.
 launch_ranks() {
   export STUB_DO=$1
   local -r others=${STUB_DO//[^;]/}
@@ -105,8 +105,8 @@ launch_ranks() {
   eventually ranks_up $(seq 0 ${#others})
 }
 
-# ended [STATUS [PATTERN]]: LAUNCHER has ended; its exit status in `status`, its messages in `stderr`.  With a STATUS:
-# it ended so, with messages that fit, and left nothing running.
+# ended [STATUS [PATTERN]]: waits for LAUNCHER's end; sets `status` and `stderr` to its exit status and messages.  With a
+# STATUS: checks the status and the messages, and that nothing still runs.
 ended() {
   eventually gone "$LAUNCHER"
   status=0
@@ -118,21 +118,21 @@ ended() {
   fi
 }
 
-# end_by SIGNAL [STATUS [PATTERN]]: LAUNCHER gets the signal and ends.
+# end_by SIGNAL [STATUS [PATTERN]]: sends LAUNCHER the signal, and waits for its end.
 end_by() {
   kill -s "$1" "$LAUNCHER"
   ended "${@:2}"
 }
 
-# was STATUS PATTERN: the last command ended so, with messages that fit.  It returns where it fails: bash does not end
-# a function by itself that is called before && or ||.
+# was STATUS PATTERN: checks the status and the messages of the last command.  It returns explicitly where it fails: bash
+# does not end a function that is called before && or ||.
 was() {
   [[ $status -eq $1 ]] || fail "exit $status, not $1: $stderr" "${output-}" || return
-  # shellcheck disable=SC2053 # a pattern is meant
+  # shellcheck disable=SC2053 # this is a pattern
   [[ $stderr == $2 ]] || fail "the messages are: $stderr"
 }
 
-# ends STATUS PATTERN COMMAND...: the command ends so, with messages that fit; what it printed is in `output`.
+# ends STATUS PATTERN COMMAND...: runs the command, and checks its status and messages; `output` has its output.
 ends() {
   run --separate-stderr "${@:3}"
   was "$1" "$2"
@@ -143,13 +143,13 @@ gone() {
   ! kill -0 "$1" 2>/dev/null || { { read -r line <"/proc/$1/stat"; } 2>/dev/null && [[ ${line##*) } == Z* ]]; }
 }
 
-# stat_of PID: what follows its name in /proc/PID/stat: state, parent and more; without a program, for those who poll.
+# stat_of PID: the fields after its name in /proc/PID/stat: state, parent and more.  Starts no program, for fast polling.
 stat_of() {
   local line
   { read -r line <"/proc/$1/stat"; } 2>/dev/null && printf '%s\n' "${line##*) }"
 }
 
-# need PROGRAM...: skips the test where one of them is not on PATH. The end of `make test` says how to get it.
+# need PROGRAM...: skips the test if one of them is not on PATH. The end of `make test` prints how to get it.
 need() {
   local program
   for program; do
@@ -157,12 +157,12 @@ need() {
   done
 }
 
-# need_root [WHY]: skips where only root can do what the test does.
+# need_root [WHY]: skips the test unless it runs as root.
 need_root() {
   ((EUID == 0)) || skip "needs root${1:+: $1}"
 }
 
-# need_namespaces WHY FLAG...: skips where no such namespaces can be made, as unshare names them.
+# need_namespaces WHY FLAG...: skips the test if such namespaces (flags of unshare) cannot be made.
 need_namespaces() {
   need unshare
   unshare "${@:2}" true 2>/dev/null && return
@@ -170,18 +170,18 @@ need_namespaces() {
   skip "needs namespaces: $1"
 }
 
-# stands_still PID: whether somebody has stopped it.
+# stands_still PID: whether the process is stopped.
 stands_still() {
   [[ $(stat_of "$1") == T* ]]
 }
 
-# stopped PID: stops it; each look stops it again, because our own programs wake what they find stopped, and may come
-# before a look
+# stopped PID: stops the process, and checks that it is stopped.  Call it repeatedly: our own programs wake stopped
+# processes, and may do so before the check.
 stopped() {
   kill -STOP "$1" && stands_still "$1"
 }
 
-# above PID N: its Nth parent.
+# above PID N: prints its Nth ancestor.
 above() {
   local pid=$1 i
   for ((i = 0; i < $2; i++)); do
@@ -190,12 +190,12 @@ above() {
   printf '%s\n' "$pid"
 }
 
-# pipes PID: those that it has open, sorted
+# pipes PID: prints its open pipes, sorted
 pipes() {
   find "/proc/$1/fd" -lname 'pipe:*' -printf '%l\n' | sort -u
 }
 
-# shares_no_pipe PID: no pipe by which the launcher speaks with another process beside it is open in this one
+# shares_no_pipe PID: checks that this process has no pipe open that belongs to another helper process of the launcher
 shares_no_pipe() {
   local other
   [[ -z $(find "/proc/$1/fd" -lname "$LAUNCH_LOCKS/*") ]] || fail "it holds the lock of the devices: $(ls -l "/proc/$1/fd")"
@@ -211,7 +211,7 @@ teardown() {
   end_left_over
 }
 
-# end_left_over: ends the processes of this test; a shell among them may start one more meanwhile.
+# end_left_over: ends the processes of this test, repeatedly: a shell among them may start another one meanwhile.
 end_left_over() {
   local file i
   for ((i = 0; i < 100; i++)); do
@@ -222,8 +222,8 @@ end_left_over() {
   done
 }
 
-# refused STATUS PATTERN [COMMAND...]: the command, or the last `run`, ended so, with one line on stderr that fits,
-# and did nothing.
+# refused STATUS PATTERN [COMMAND...]: checks that the command, or the last `run`, ended with this status and one
+# matching line on stderr, and did nothing.
 refused() {
   [[ $# -eq 2 ]] || run --separate-stderr "${@:3}"
   was "$1" "$2" || return
@@ -232,10 +232,10 @@ refused() {
   did_nothing
 }
 
-LATER=() # the status, the pattern and the command of each
+LATER=() # three entries for each: status, pattern, command
 
-# refused_later STATUS PATTERN COMMAND...: `all_refused` will ask what `refused` asks of this command. The script runs
-# now, up to the start of Python.
+# refused_later STATUS PATTERN COMMAND...: leaves the checks of `refused` for this command to `all_refused`. The script
+# runs now, up to the start of Python.
 refused_later() {
   local LAUNCH_NOTED
   printf -v LAUNCH_NOTED '%s/later/%04d.launch' "$BATS_TEST_TMPDIR" "${#LATER[@]}"
@@ -250,8 +250,8 @@ refused_later() {
   LATER+=("$1" "$2" "${*:3}")
 }
 
-# all_refused: the launches that refused_later has noted end so, with one line on stderr, and do nothing. One Python
-# plans them all: see fixtures/in_turn.py.
+# all_refused: checks that the launches from refused_later end as given, with one line on stderr, and do nothing. One
+# Python plans them all: see fixtures/in_turn.py.
 all_refused() {
   local -i at=0
   while IFS= read -r -d '' status && IFS= read -r -d '' output && IFS= read -r -d '' stderr; do
@@ -267,7 +267,7 @@ all_refused() {
   did_nothing
 }
 
-# did_nothing: no launch has written anything, or started ranks
+# did_nothing: checks that launches have neither written files nor started ranks
 did_nothing() {
   [[ ! -e logs ]] || fail "logs was made" || return
   [[ ! -L train.log && ! -e train.log ]] || fail "train.log was made" || return
@@ -279,8 +279,8 @@ fail() {
   return 1
 }
 
-# eventually COMMAND...: polls until it is true; 180 s at most, for a machine that does much else. What takes long is
-# asked less often: the other tests need the processor.
+# eventually COMMAND...: polls until the command succeeds, for at most 180 s, which is enough on a busy machine. The
+# polling slows down with time: the other tests need the processor.
 eventually() {
   local -r end=$((SECONDS + 180))
   local -i pause=20 # milliseconds
@@ -293,8 +293,8 @@ eventually() {
   done
 }
 
-# dies_with_launcher HOW PID: after SIGKILL of the launcher PID ends, as everything else does.  HOW: `one`, the launcher
-# alone; `group`, with its process group; `stopped`, while somebody has stopped PID
+# dies_with_launcher HOW PID: checks that PID and everything else end after SIGKILL of the launcher.  HOW: `one`, only
+# the launcher is killed; `group`, its process group; `stopped`, the launcher, while PID is stopped
 dies_with_launcher() {
   [[ $1 != stopped ]] || eventually stopped "$2"
   if [[ $1 == group ]]; then
@@ -314,7 +314,7 @@ ranks_up() {
   done
 }
 
-# Processes that the test started and that still live; a zombie's environment is empty.
+# Prints the processes of the test that still run; a zombie's environment is empty.
 left_over() {
   grep -lszxF -- "TEST_MARK=$BATS_TEST_TMPDIR" /proc/[0-9]*/environ
 }
@@ -330,12 +330,12 @@ nobody_left() {
   )"
 }
 
-# recorded NAME EXPRESSION: what a rank's or the scheduler's record holds; the record is `r` in Python.
+# recorded NAME EXPRESSION: prints a part of the record of a rank or the scheduler; the record is `r` in Python.
 recorded() {
   python -S -E -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"
 }
 
-# contract NAME: the variables that the launch gave it, sorted, one a line; paths of the run as RUN.
+# contract NAME: prints the variables that the launch gave it, sorted, one per line, with RUN for the run's path.
 contract() {
   python - "$STUB_OUT/$1.json" "$(readlink -f logs/latest)" <<'PY'
 import json, os, sys
@@ -348,8 +348,8 @@ for name in sorted(env):
 PY
 }
 
-# engine_contract RANK: the environment of the contract that the last rank of an engine's local job has, its log
-# and its line in the report; another rank has printed 3 lines.
+# engine_contract RANK: checks the last rank of an engine's local job: its environment, its log and its line in the
+# report. Another rank has printed 3 lines.
 engine_contract() {
   local -r rank=$1 ranks=$(($1 + 1))
   local found
@@ -365,7 +365,7 @@ engine_contract() {
   nobody_left
 }
 
-# places VARIABLE...: their values in every rank, one rank a line, in the order of the ranks.
+# places VARIABLE...: prints their values in every rank, one line per rank, in the order of the ranks.
 places() {
   python - "$STUB_OUT" "$@" <<'PY'
 import json, pathlib, sys
@@ -377,12 +377,12 @@ for path in records:
 PY
 }
 
-# launch_json EXPRESSION: a part of the latest launch.json; the document is `r` in Python.
+# launch_json EXPRESSION: prints a part of the latest launch.json; the document is `r` in Python.
 launch_json() {
   python -S -E -c 'import json, sys; r = json.load(open("logs/latest/launch.json")); print(eval(sys.argv[1]))' "$1"
 }
 
-# launch_json_fits: the latest launch.json has the form of its schema.  Our quick check says yes, or jsonschema finds the
+# launch_json_fits: checks the latest launch.json against its schema.  Only if our quick check fails, jsonschema finds the
 # reasons: its import takes as long as a launch.
 launch_json_fits() {
   python -I - "$PROJECT" logs/latest/launch.json <<'PY'
@@ -396,7 +396,7 @@ with open(sys.argv[2]) as file:
 PY
 }
 
-# has_mindspore: the real one, not its stub.
+# has_mindspore: whether the real MindSpore is installed, not its stub.
 has_mindspore() {
   env -u PYTHONPATH python -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("mindspore") is None)'
 }
@@ -406,19 +406,19 @@ need_mindspore() {
   has_mindspore || skip 'needs MindSpore'
 }
 
-# import_once: from now on the ranks of this test are forks of one process, as with people who have this variable. Most
-# real trainings do it, where the launcher starts the ranks itself; those about engines and imports do not.
+# import_once: from now on the ranks of this test are forks of one process, as for people who set this variable. Most
+# real trainings use it if the launcher starts the ranks itself. Tests of engines and imports do not.
 import_once() {
   export MSLAUNCH_OPTIONS=--import_once
 }
 
-# train_for_real: the same, for ranks that are other people's programs: see fixtures/ends_at_once.
+# train_for_real: requires MindSpore, for ranks that are other people's programs: see fixtures/ends_at_once.
 train_for_real() {
   need_mindspore
   export PYTHONPATH=$FIXTURES/ends_at_once
 }
 
-# digits_in FOLDER: the demo's digits there; `make data` has them already.
+# digits_in FOLDER: provides the demo's digits there; `make data` may have made them already.
 digits_in() {
   if [[ -d $PROJECT/data/digits ]]; then
     ln -s "$PROJECT/data/digits" "$1"
@@ -427,14 +427,14 @@ digits_in() {
   fi
 }
 
-# trained_alike FILE FILE: these logs are of two ranks that have trained and now have the same weights.
+# trained_alike FILE FILE: checks in the logs of two ranks that they have trained and have the same weights.
 trained_alike() {
   local accuracy
   accuracy=$(grep '^accuracy on held-out data' "$1") || fail "$(<"$1")"
   [[ "$(grep '^accuracy on held-out data' "$2")" = "$accuracy" ]] || fail "$accuracy" "$(<"$2")"
 }
 
-# fitted_alike RANKS FILE...: these logs are of ranks of fixtures/one_weight.py, which were as many and fitted together.
+# fitted_alike RANKS FILE...: checks in the logs of fixtures/one_weight.py that so many ranks trained one model together.
 fitted_alike() {
   local log
   for log in "${@:2}"; do
@@ -442,7 +442,7 @@ fitted_alike() {
   done
 }
 
-# python_of_all USER: a Python with PyYAML that this user can run, in PYTHON
+# python_of_all USER: sets PYTHON to a Python with PyYAML that this user can run
 python_of_all() {
   local site
   site=$("$PYTHON" -c 'import os, yaml; print(os.path.dirname(os.path.dirname(yaml.__file__)))')
@@ -454,22 +454,22 @@ python_of_all() {
   skip "another user cannot run $PYTHON with PyYAML"
 }
 
-# without NAME: a PATH on which all programs of this one are, but not NAME
+# without NAME: prints a PATH with all programs of this one except NAME
 without() {
   local -r path=$BATS_TEST_TMPDIR/path
   mkdir "$path"
-  # One `ln` links all: there are thousands. It keeps the first link of each name, as PATH does, and complains of others.
+  # One `ln` links them all: there are thousands. It keeps the first of each name, as PATH does, and rejects the others.
   # shellcheck disable=SC2086 # the folders of PATH, one by one
   (IFS=: && find $PATH -maxdepth 1 -perm /111 ! -type d ! -name "$1" -print0) | xargs -0 ln -s -t "$path" 2>/dev/null || true
   printf '%s\n' "$path"
 }
 
-# held: whoever was to wait is there
+# held: whether the process of hold_at has reached its wait
 held() {
   [[ -e $STUB_OUT/held ]]
 }
 
-# hold_at import|run: program.py imports the module heavy; at the import, or when the ranks run, it waits
+# hold_at import|run: writes program.py, which imports the module heavy, and waits during the import or in the ranks
 hold_at() {
   local -r hold='import os, time; open(os.path.join(os.environ["STUB_OUT"], "held"), "w").close(); time.sleep(600)'
   : >heavy.py

@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # Jobs of several hosts in the tests: run_cluster.sh, pods, and a real Slurm.
 
-# --- run_cluster.sh: typed here, on a host of the lab, and for the two hosts of the lab
+# --- run_cluster.sh: started here, on a host of the lab, or for the lab's two hosts
 
-# cluster WORD...: run_cluster.sh with the stub trainer on CPU
+# cluster WORD...: runs run_cluster.sh with the stub trainer on CPU
 cluster() {
   launch run_cluster.sh --config config.yaml "$@"
 }
@@ -14,26 +14,26 @@ cluster_on() {
   on "$1" "${STUBBED[@]}"
 }
 
-# hosts SLOTS: a hostfile of the lab's two hosts
+# hosts SLOTS: writes a hostfile of the lab's two hosts
 hosts() {
   printf '10.77.0.%s slots=%d\n' 1 "$1" 2 "$1" >hosts
 }
 
-# cluster_refused STATUS PATTERN WORD...: the command is refused, with one line, and does nothing
+# cluster_refused STATUS PATTERN WORD...: checks that the command is refused, with one line, and does nothing
 cluster_refused() {
   refused "$1" "$2" cluster "${@:3}"
 }
 
-# lab_of_two SLOTS: the lab, mpirun, and a hostfile
+# lab_of_two SLOTS: needs mpirun; starts the lab, and writes a hostfile
 lab_of_two() {
   need mpirun
   lab_up 2
   hosts "$1"
 }
 
-# For bats files: pods of a job, each a launcher with the environment that an operator gives it.
+# --- the pods of a job: each is a launcher with the environment that an operator gives it
 
-# pods_setup: a world in which no variable tells of a pod.
+# pods_setup: prepares a world without the variables of a pod.
 pods_setup() {
   local name
   setup_world
@@ -51,8 +51,8 @@ pods_setup() {
   mkdir "$MOUNT"
 }
 
-# table [ADDRESS...]: what an operator writes for pods with these addresses (127.0.0.2 127.0.0.3), two devices each; no two
-# tables of the tests are the same, because ports follow from it
+# table [ADDRESS...]: prints an operator's table for pods with these addresses (127.0.0.2 127.0.0.3), two devices each.
+# Each table is different, because ports follow from it.
 table() {
   python - "${@:-127.0.0.2 127.0.0.3}" <<'PY'
 import json, random, sys
@@ -67,8 +67,9 @@ print(json.dumps(table))
 PY
 }
 
-# table_950 [FIRST_DEVICE...]: what ascend-operator writes for 950 nodes, version 2.0: for each pod two ranks on devices from
-# FIRST_DEVICE on (0 0: two nodes), their networks, on the third layer one without an address, and no word about hosts
+# table_950 [FIRST_DEVICE...]: prints ascend-operator's table for 950 nodes, version 2.0. Each pod has two ranks, on
+# devices from FIRST_DEVICE on (0 0: two nodes). The ranks have networks, one without an address on the third layer. The
+# table does not name hosts.
 table_950() {
   python - "${@:-0 0}" <<'PY'
 import json, random, sys
@@ -89,13 +90,13 @@ print(json.dumps({"status": "completed", "version": "2.0", "rank_count": len(ran
 PY
 }
 
-# pod NUMBER [NAME=VALUE...] -- WORD...: the launcher of pod NUMBER (127.0.0.2 is pod 0) in the background, on CPU, with logs
-# and messages of its own, with these variables and those that an operator sets beside a rank table
+# pod NUMBER [NAME=VALUE...] -- WORD...: starts the launcher of pod NUMBER (127.0.0.2 is pod 0) in the background, on CPU.
+# It has its own logs and messages, these variables, and those that an operator sets in addition to a rank table.
 pod() {
   bare_pod "$1" "XDL_IP=192.168.1.$(($1 + 1))" "RANK_TABLE_FILE=$TABLE" MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 "MS_NODE_RANK=$1" "${@:2}"
 }
 
-# bare_pod NUMBER [NAME=VALUE...] -- WORD...: the same with its address and these variables alone
+# bare_pod NUMBER [NAME=VALUE...] -- WORD...: the same with only its address and these variables
 bare_pod() {
   local -r number=$1
   local -a variables=("POD_IP=127.0.0.$((number + 2))")
@@ -114,7 +115,7 @@ bare_pod() {
   PIDS[number]=$!
 }
 
-# pod_ended NUMBER STATUS PATTERN: its launcher has ended so, with messages that fit
+# pod_ended NUMBER STATUS PATTERN: waits for the end of its launcher, and checks its status and messages
 pod_ended() {
   eventually gone "${PIDS[$1]}"
   status=0
@@ -124,18 +125,18 @@ pod_ended() {
   was "$2" "$3"
 }
 
-# says NUMBER TEXT: its messages have the text
+# says NUMBER TEXT: whether its messages contain the text
 says() {
   grep -qF -- "$2" "stderr$1"
 }
 
-# one_pod STATUS PATTERN [NAME=VALUE...] -- WORD...: pod 1 ends so by itself
+# one_pod STATUS PATTERN [NAME=VALUE...] -- WORD...: starts pod 1, and checks that it ends so by itself
 one_pod() {
   pod 1 "${@:3}"
   pod_ended 1 "$1" "$2"
 }
 
-# slurm_up [NODES]: for setup_file; where there is none, WHY_NOT says why.
+# slurm_up [NODES]: starts Slurm, for setup_file. If it cannot, WHY_NOT has the reason.
 slurm_up() {
   SLURM=$BATS_FILE_TMPDIR/slurm
   if ! WHY_NOT=$(bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" up "$SLURM" "$@" 2>&1); then
@@ -144,7 +145,7 @@ slurm_up() {
   export SLURM WHY_NOT SLURM_CONF=$SLURM/slurm.conf
 }
 
-# slurm_down: for teardown_file.
+# slurm_down: stops Slurm, for teardown_file.
 slurm_down() {
   bash "$BATS_TEST_DIRNAME/../fixtures/slurm.sh" down "$SLURM"
 }

@@ -71,7 +71,7 @@ def parse(argv: "list[str] | None") -> Namespace:
 
 
 def make(options: Namespace) -> None:
-    """Makes a folder beside TARGET and renames it, so that TARGET is never incomplete."""
+    """Makes a folder next to TARGET and renames it, so that TARGET is never incomplete."""
     try:
         parent = os.path.dirname(os.path.abspath(options.target))
         with tempfile.TemporaryDirectory(prefix=".convert_ckpt.", dir=parent) as work:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Says why a launch failed and what to do, from the logs of its ranks and the table of known failures.
+"""Explains why a launch failed and what to do, from the logs of its ranks and the table of known failures.
 
-The command itself is tools/diagnosis/main.py.
+tools/diagnosis/main.py implements the command.
 """
 
 import os
@@ -28,7 +28,7 @@ if __name__ == "__main__":
         code = main()
     except KeyboardInterrupt:
         code = 130
-    except Exception as error:  # whoever reads a failure's report needs no second failure in it
+    except Exception as error:  # a failure's report must not contain a second failure
         reason = f"{type(error).__name__}: {one_line(error)}"
         text = tr("cannot explain this run: {reason}", reason=reason)
         print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)

@@ -56,7 +56,7 @@ def main(argv: "list[str] | None" = None) -> int:
 
 
 def checked_config(options: argparse.Namespace) -> dict:
-    """The config as a dict with all defaults filled in, for a job of so many ranks."""
+    """The config as a dict with all defaults filled in, for a job with this number of ranks."""
     config = configs.read(options.config, [*options.opt, "system.distribute=True"])
     filled: dict = config.filled
     target = filled["system"]["device_target"]
@@ -81,7 +81,7 @@ def checked_config(options: argparse.Namespace) -> dict:
 
 
 def knows_its_cuts(config: dict) -> bool:
-    """Whether the network itself says how all its parameters are cut."""
+    """Whether the network itself reports how all its parameters are cut."""
     by_name = config["model"]["name"] in (modes.TENSOR_PARALLEL, modes.CUT_BY_SHARD)
     return by_name and config["parallel"]["mode"] != "auto_parallel" and config["parallel"]["pipeline_stages"] == 1
 

@@ -91,7 +91,7 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
 
 
 def terminal() -> "int | None":
-    """Where keys come from."""
+    """The terminal that keys come from."""
     try:
         return 0 if os.isatty(0) else os.open("/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

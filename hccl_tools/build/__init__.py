@@ -1,1 +1,1 @@
-"""Makes rank tables: of a super pod, of several tables merged into one, and the file."""
+"""Builds rank tables: for one host, for a super pod, or from several tables; and writes the file."""

@@ -1,4 +1,4 @@
-"""Writes a rank table of a legacy format, as ModelArts and Volcano make it, as one of version 1.0."""
+"""Converts a rank table of a legacy format, as ModelArts and Volcano write it, to version 1.0."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = "hccl_of_legacy.json"  # of the table in the folder of a run
 
 
 def converted(document: object) -> JsonObject | None:
-    """The version 1.0 table of a good one of a legacy format; None for a table of another format, and for a bad one.
+    """The version 1.0 table of a valid table in a legacy format; None for any other table.
 
     The ranks stay what they are.  The cloud format has none: HCCL numbers its devices by the dictionary order of
     server_id, then by device_id, and so does this.
@@ -45,7 +45,7 @@ def _device(device_id: str | None, ip: str | None, rank: int | None) -> JsonObje
 
 
 def remark(path: str, written: str) -> str:
-    """What the user should know of such a table that is written to `written`; empty: it is written nowhere."""
+    """A note for the user about such a table that is written to `written`; empty: it is not written."""
     shown = one_line(path)
     if not written:
         return tr("{path} is of a legacy format; read as version 1.0", path=shown)

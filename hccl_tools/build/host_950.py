@@ -1,4 +1,4 @@
-"""The rank table of a 950 host, of version 2.0: the networks of its devices are in the host's own description."""
+"""Builds the version 2.0 rank table of a 950 host, whose own description lists the networks of its devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHIP = "950"
 
 
 def table(devices: Sequence[int], described: root_info.RootInfo) -> tuple[JsonObject, list[Problem]]:
-    """(the table of these devices, rank 0 first; what validate_hccl.py says of it).  Raises Refusal."""
+    """(the table of these devices, rank 0 first; what validate_hccl.py reports about it).  Raises Refusal."""
     ranks = [{"rank_id": rank, **entry} for rank, entry in enumerate(described.of(devices))]
     found = rank_lists.of_ranks(ranks, {"version": "2.0", "status": "completed"})
     return found, verdict.check(found, CHIP)

@@ -1,7 +1,7 @@
-"""Merges rank tables: makes the table of a cluster from those of its servers.
+"""Merges the rank tables of single servers into the table of their cluster.
 
-Merging in steps gives the same as merging at once.  Servers are in the dictionary order of server_id, by code points,
-as MindSpore requires; ranks of version 2.0, without servers, in that of the inputs.  If two disagree, both are named.
+Merging in steps gives the same result as merging at once.  Servers are sorted by server_id, by code points, as
+MindSpore requires.  Ranks of version 2.0 keep the order of the inputs.  If two tables disagree, both are named.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _refuse(lines: Iterable[str]) -> None:
 
 
 def faults(item: Named) -> list[str]:
-    """Why one input cannot be merged at all, one line per problem."""
+    """The reasons why one input cannot be merged at all, one line per problem."""
     lines = [problem.line(item.name) for problem in errors(verdict.check(item.table))]
     if not lines and item.table.get("version") not in VERSIONS:
         found = (
@@ -77,7 +77,7 @@ def faults(item: Named) -> list[str]:
 
 
 def combine(inputs: Sequence[Named]) -> JsonObject:
-    """The merged table of `inputs`, each of which is good by itself.  Raises Refused."""
+    """The merged table of `inputs`, each of which is valid by itself.  Raises Refused."""
     if any("rank_list" in item.table for item in inputs):
         _refuse(_differences(inputs))  # where only some have one, the versions are two
         _refuse(rank_lists.repeated_addresses((item.name, item.table) for item in inputs))

@@ -1,4 +1,4 @@
-"""Writes the file of a command whole, or leaves everything as it was."""
+"""Writes the output file of a command completely, or leaves everything unchanged."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def deliver(table: JsonObject, options: Namespace, name: str, facts: JsonObject,
 
 
 def described(table: JsonObject, path: str) -> JsonObject:
-    """What --json says of a table that was written to `path`; names are those of validate_hccl.py --json."""
+    """What --json prints about a table that was written to `path`; names are those of validate_hccl.py --json."""
     import hashlib  # not on the path of a launch
 
     servers = table.get("server_list")  # version 2.0 has ranks only

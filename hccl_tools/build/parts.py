@@ -1,4 +1,4 @@
-"""A part of a rank table: the table of some of its servers, whose ranks are numbered anew."""
+"""Extracts a part of a rank table: some of its servers, with their ranks renumbered."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables of version 2.0, which list ranks and have no servers: joined to one, or cut to a part.
+"""Joins tables of version 2.0, which list ranks and have no servers, or extracts a part of one.
 
-Nothing in such a table says which host a rank is on, or which of two tables comes first.  So the order of the
-tables is the order of their ranks, and the address of a device tells whether a host was given twice.
+Such a table does not state which host a rank is on, or which of two tables comes first.  So the order of the tables is
+the order of their ranks.  The addresses of the devices show whether a host was given twice.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SPARE = 64  # local_id of a spare, which has the addresses of the device that i
 
 
 def joined(tables: Sequence[JsonObject]) -> JsonObject:
-    """The table of all ranks of these good tables, whose other keys are the same; the ranks are numbered anew."""
+    """The table of all ranks of these good tables, whose other keys are the same; the ranks are numbered again."""
     ranks: list[JsonObject] = []
     for table in tables:
         first = len(ranks)

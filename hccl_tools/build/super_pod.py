@@ -1,7 +1,7 @@
-"""Finds the super pod of an A3 host with npu-smi, and makes the version 1.2 table with it.
+"""Finds the super pod of an A3 host with npu-smi, and builds the version 1.2 table with it.
 
-On A3 an NPU has two chips, each a device of its own.  HCCL finds the devices of other servers of the
-same super pod by their SDID, in the table super_device_id; without them it uses the network only.
+On A3 an NPU has two chips, and each is a separate device.  HCCL finds the devices of other servers in the same super
+pod by their SDID, which the table has as super_device_id.  Without it HCCL uses only the network.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
 
 
 def _ask(chips: dict[int, tuple[int, int]]) -> dict[int, programs.Ended]:
-    """What npu-smi says about the super pod of each device; all are asked at once."""
+    """What npu-smi reports about the super pod of each device; all are asked at once."""
     question = [driver.word(driver.NPU_SMI), "info", "-t", "spod-info"]
     commands = {device: [*question, "-i", str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}
     return programs.ask_all(commands, _SECONDS)

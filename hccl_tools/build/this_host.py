@@ -1,4 +1,4 @@
-"""The rank table of this host: its devices, their addresses, its super pod; of a 950 host, their networks."""
+"""Builds the rank table of this host: its devices, their addresses and its super pod; on a 950 host, their networks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hccl_tools.table.address import family
 
 
 class Wanted(Record):
-    """What the user's options say about the table; None leaves the choice to this host.
+    """What the user's options state about the table; None leaves the choice to this host.
 
     chip: the generation whose rules apply, None for those common to all.  origin: where it comes from, as text.
     """
@@ -99,7 +99,7 @@ def _listed(devices: Sequence[int]) -> str:
 
 
 def _seen(wanted: Wanted) -> list[int]:
-    """The devices of --devices, which a variable must not hide, else all that this environment shows."""
+    """The devices of --devices, which a variable must not hide, otherwise all that this environment shows."""
     try:
         shown = visible.npus()
     except Refusal as error:
@@ -117,7 +117,7 @@ def _seen(wanted: Wanted) -> list[int]:
 
 
 def remarks(wanted: Wanted) -> list[str]:
-    """What to say of device numbers that are written as other tools take them."""
+    """Notes about device numbers that are written as other tools take them."""
     pairs = ("--devices", wanted.devices), ("--visible_devices", wanted.visible_devices)
     return list(filter(None, (device_range.remark(option, text) for option, text in pairs)))
 

@@ -1,1 +1,1 @@
-"""Whether a rank table is right: the JSON Schemas, then the rules that HCCL has beyond them."""
+"""Checks whether a rank table is valid: first the JSON Schemas, then the rules that HCCL has beyond them."""

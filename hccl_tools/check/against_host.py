@@ -1,4 +1,4 @@
-"""Checks whether a good table fits this host, its devices' addresses, and the rank set in this shell."""
+"""Checks whether a valid table fits this host, its devices' addresses, and the rank set in this shell."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _index(device: int) -> int:
     """DEVICE_ID of a rank on the device with this physical id, in this environment."""
     try:
         index = visible.npus().index(device)
-    except Refusal:  # of the variable, which says nothing about the table
+    except Refusal:  # of the variable, which states nothing about the table
         index = None
     return device if index is None else index
 

@@ -1,6 +1,6 @@
-"""What each code means: for ``validate_hccl.py --explain CODE`` and docs/rank_table_checks.md.
+"""Explains each problem code, for ``validate_hccl.py --explain CODE`` and docs/rank_table_checks.md.
 
-A rule's docstring is its documentation; this file has only the codes that come from elsewhere.
+A rule's docstring is its documentation. This file has only the codes from other sources.
 
   python -m hccl_tools.check.explain > docs/rank_table_checks.md
 """

@@ -1,8 +1,7 @@
-"""Structure against the JSON Schemas in ``schemas/``: a quick yes, or every reason for a no.
+"""Checks a table's structure against the JSON Schemas in ``schemas/``: a quick pass, or every reason for a failure.
 
-jsonschema is the judge, but its import takes longer than starting eight ranks.  So a document is first given
-to schema_quick, which reads the same schema file and can only say yes.  jsonschema judges the rest and finds
-the reasons.
+jsonschema decides, but importing it takes longer than starting eight ranks.  So schema_quick checks a document first.
+It reads the same schema file, and can only accept a document. jsonschema checks the others and finds the reasons.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def problems(document: object, schema: JsonObject) -> list[Problem]:
 
 
 def accepts(document: object, schema: JsonObject) -> bool:
-    """True when `document` surely satisfies `schema`; False means that only jsonschema can tell."""
+    """True when `document` certainly satisfies `schema`; False means that only jsonschema can decide."""
     return quick_check(schema, schema)(document)
 
 

@@ -1,4 +1,4 @@
-"""A quick yes to a document that fits a JSON Schema, for the subset of draft 2020-12 that ``schemas/`` uses.
+"""Quickly accepts documents that fit a JSON Schema, for the draft 2020-12 subset that ``schemas/`` uses.
 
 tests/hccl_tools/test_schema_check.py compares it with jsonschema.
 """
@@ -25,7 +25,7 @@ _ANNOTATIONS = frozenset(["$schema", "$id", "$comment", "$defs", "title", "descr
 
 
 def quick_check(schema: Schema, root: Schema) -> Callable[[object], bool]:
-    """A function that is True for a value that surely satisfies `schema`, a part of the schema `root`.
+    """A function that is True for a value that certainly satisfies `schema`, a part of the schema `root`.
 
     False means that only jsonschema can tell.
     """

@@ -1,4 +1,4 @@
-"""Explains why a document does not satisfy a schema: every error of jsonschema becomes a Problem."""
+"""Explains why a document does not satisfy a schema: converts each error of jsonschema into a Problem."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Judges a rank table: its structure by the schema, the rest by the rules.
+"""Judges a rank table: its structure by the schema, everything else by the rules.
 
-Of a mistake that is made many times, such as a key that every device lacks, there is one line.
+A mistake that occurs many times, such as a key that every device lacks, gets one line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def check(table: object, generation: str | None = None) -> list[Problem]:
 
 
 def advice(bad: Sequence[Problem]) -> str:
-    """What to say of a table that is used although it has the errors `bad`."""
+    """The advice about a table that is used although it has the errors `bad`."""
     return tr("{problems}; see `python hccl_tools/validate_hccl.py FILE`", problems=count(len(bad), "problem"))
 
 
@@ -86,7 +86,7 @@ def _place(problem: Problem) -> tuple[object, ...]:
 
 
 def _collapsed(problems: Sequence[Problem]) -> list[Problem]:
-    """The problems in their order; of more than _MOST_ALIKE only the first, which says how many there are.
+    """The problems in their order; of more than _MOST_ALIKE only the first, which states how many there are.
 
     Alike: the same code at the same keys of different entries, with the same text, or with values of the wrong type.
     """

@@ -1,1 +1,1 @@
-"""The commands: arguments, messages and exit codes."""
+"""The commands: their arguments, messages and exit codes."""

@@ -1,4 +1,4 @@
-"""Ends every command: what it raises becomes lines on stderr and an exit code."""
+"""Ends every command: converts exceptions into lines on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(program: str, work: Callable[[], int]) -> int:
     except OSError as error:  # stdout is full, or its reader has gone; all other files raise Refusal
         if fault := folder_fault():
             say(program, fault)
-        elif error.filename is not None:  # a file that nobody has looked at before
+        elif error.filename is not None:  # a file that was not checked before
             say(program, f"{error.filename}: {error.strerror}")
         elif not isinstance(error, BrokenPipeError):
             say(program, tr("cannot write to stdout: {reason}", reason=error.strerror))
@@ -54,7 +54,7 @@ def run(program: str, work: Callable[[], int]) -> int:
 
 
 def say(program: str, message: object, style: str = "") -> None:
-    """Prints one line for the user, on stderr.  Where that is closed, or nobody reads it, the exit code tells.
+    """Prints one line for the user, on stderr.  If stderr is closed, or is not read, only the exit code remains.
 
     style: of the whole line, one of colours.CODES.
     """

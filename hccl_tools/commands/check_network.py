@@ -1,6 +1,6 @@
-"""Checks the network of every device in a rank table; scripts/check_network.sh is what users type.
+"""Checks the network of every device in a rank table; users run it as scripts/check_network.sh.
 
-Asks the cards of this host, or by mpirun those of every host of a hostfile.  This host judges all answers.
+It queries the cards of this host, or over ssh those of every host in a hostfile.  This host judges all answers.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def interruptible(options: argparse.Namespace) -> int:
-    """Asks and judges, or answers another host; a signal becomes a Refusal after everything is restored."""
+    """Runs the check, or answers another host; a signal becomes a Refusal after everything is restored."""
     try:
         if options.answer:
             return cards_collect.answer()
@@ -117,7 +117,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def kept(facts: Facts) -> Iterator[str]:
-    """One line for each server with devices that had no detect address: the new one cannot be removed."""
+    """One line per server with devices that had no detect address before: the new one cannot be removed."""
     for server_id, devices in facts.items():
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:

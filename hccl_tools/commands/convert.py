@@ -124,7 +124,7 @@ def named(name: str, target: str) -> JsonObject:
 
 
 def check(table: JsonObject, what: str, generation: str | None) -> None:
-    """Says what validate_hccl.py says of the result.  Raises Refusal if it is not good."""
+    """Prints the messages of validate_hccl.py about the result.  Raises Refusal if it is not valid."""
     problems = verdict.check(table, None if generation == "any" else generation)
     if bad := errors(problems):
         raise reading.refusal(BAD, bad, what)
@@ -133,7 +133,7 @@ def check(table: JsonObject, what: str, generation: str | None) -> None:
 
 
 def remarks(found: job.Job, target: str) -> list[str]:
-    """What the user should know of a result that lacks what a format may have."""
+    """Notes about a result that lacks facts that its format may have."""
     lines = []
     if target == "v1.2" and "super_pod_list" not in found.head:
         lines.append(

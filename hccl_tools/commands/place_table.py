@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Puts a rank table on a host of a cluster; hosts/ask.py starts it on each.
+"""Writes a rank table to one host of a cluster; hosts/ask.py starts it on each host.
 
-An existing file stays: the hosts may share the folder.
+An existing file stays, because the hosts may share the folder.
 """
 
 import hashlib

@@ -40,7 +40,7 @@ say = functools.partial(boundary.say, PROGRAM)
 
 
 class Judged(Record):
-    """What the command has to say about one file; the last three are known of a good table only.
+    """The command's results for one file; the last three are known of a good table only.
 
     unreadable: why the file cannot be read; then there are no problems.
     """

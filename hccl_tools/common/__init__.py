@@ -1,1 +1,1 @@
-"""What every room uses: the form of a problem, and how text from outside is shown."""
+"""Code that every package uses: the form of a problem, and how text from outside is displayed."""

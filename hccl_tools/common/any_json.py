@@ -1,4 +1,4 @@
-"""Parts of JSON that anybody may have written or damaged: what has another type than is wanted counts as missing."""
+"""Reads parts of untrusted or damaged JSON; a value of an unexpected type counts as missing."""
 
 from __future__ import annotations
 

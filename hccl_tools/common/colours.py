@@ -1,9 +1,9 @@
-"""Colours for people at a terminal, and for nobody else: files, pipes, logs and JSON never get them.
+"""Colours for people at a terminal; files, pipes, logs and JSON never get them.
 
-A line that has a colour is a `Styled` text.  Whatever does not know of colours sees the text alone.  Who writes to a
-terminal asks `wanted` about that stream, and adds the escapes as its last step, after the text was made harmless.
-Colour alone says nothing: each style only repeats what the words say.  The sixteen usual colours are those that the
-terminal's user has chosen to read.  Whole lines are bold, or bold and red.  Other colours are for a word of a line.
+A line with a colour is a `Styled` text.  Code that does not handle colours sees only the text.  Code that writes to a
+terminal asks `wanted` about that stream.  It adds the escapes as its last step, after the text was made harmless.
+Colour adds no information: each style only repeats what the text states.  The sixteen usual colours are those that the
+terminal's user has chosen to read.  Whole lines are bold, or bold and red.  Other colours mark one word of a line.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def wanted(stream: Any) -> bool:
 
 
 def shown(text: str, style: str, coloured: bool = True) -> str:
-    """The text, which is harmless, as a terminal gets it.  coloured: what `wanted` says of that."""
+    """The text, which is harmless, as a terminal gets it.  coloured: what `wanted` states about that."""
     if not coloured or not style:
         return text
     size = len(text)

@@ -1,4 +1,4 @@
-"""Text in columns of a terminal: a Chinese character takes two of them."""
+"""Aligns text in the columns of a terminal; a Chinese character takes two of them."""
 
 from __future__ import annotations
 

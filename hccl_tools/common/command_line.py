@@ -1,4 +1,4 @@
-"""The parser of every command: its --help and its mistakes are in the user's language, which --lang chooses."""
+"""The parser of every command; --help and usage errors are in the user's language, which --lang selects."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ALIKE = 0.75  # of two options, as difflib measures it
 
 
 class _Version(argparse.Action):
-    """--version, for which git is asked only if somebody wants to know."""
+    """--version, for which git is asked only if it is needed."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from hccl_tools.common import version
@@ -92,7 +92,7 @@ class Parser(argparse.ArgumentParser):
             self._instead[old] = f"--{name}"
 
     def former_arguments(self, *names: str) -> None:
-        """Makes these options necessary.  They were arguments, in this order, and still may be."""
+        """Makes these options required.  They were arguments in this order, and are still accepted as such."""
         self._former = [action for name in names for action in self._actions if action.dest == name]
 
     def json(self, plain: str = "text", note: str = "") -> None:
@@ -105,7 +105,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Any = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """argparse's, of words with hyphens or underscores."""
+        """argparse's method, for words with hyphens or underscores."""
         words = list(sys.argv[1:] if args is None else args)
         end = words.index("--") if "--" in words else len(words)
         return super().parse_known_args([*map(self._spelt, words[:end]), *words[end:]], namespace)
@@ -146,7 +146,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(tr("--{name} is empty", name=name))
 
     def format_usage(self) -> str:
-        """argparse's, in which what is needed has no brackets."""
+        """argparse's usage, with required arguments outside the brackets."""
         with self._needing():
             return super().format_usage()
 

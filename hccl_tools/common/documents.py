@@ -1,4 +1,4 @@
-"""Files that anybody may have written or damaged: JSON and its type, and what is not a file at all."""
+"""Reads untrusted or damaged files: JSON values of a given type; refuses folders, pipes and other special files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Things by what they have alike."""
+"""Groups items that have a property in common."""
 
 from __future__ import annotations
 

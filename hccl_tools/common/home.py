@@ -1,4 +1,4 @@
-"""Paths that begin with ~: a shell replaces that at the beginning of a word, and leaves it in --option=~/folder."""
+"""Expands ~ at the beginning of a path; a shell does not expand it in --option=~/folder."""
 
 from __future__ import annotations
 

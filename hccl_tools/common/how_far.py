@@ -1,8 +1,8 @@
-"""One line on a terminal that says how far a long operation is; drawn anew in its place, and gone at the end.
+"""Shows the progress of a long operation in one terminal line, which is redrawn in place and removed at the end.
 
-A command opens `showing`.  Below that, whatever may take long says what it does, in `doing`, and counts with `more`.
-Where no command has opened it, or stderr is not a terminal, both do nothing: whoever counts need not ask.  A thread
-draws a few times a second, so counting costs an addition.  In the first 2 seconds there is no line.
+A command opens `showing`.  Code below it that may take long describes its work with `doing`, and counts with `more`.
+If no command has opened it, or stderr is not a terminal, both do nothing.  So code that counts need not check.  A
+thread draws a few times per second, so counting costs one addition.  In the first 2 seconds there is no line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class Work:
-    """Something that takes long: what it is, and how much is done of how much; the whole is 0 if nobody knows."""
+    """A long operation: what it does, how much is done, and the whole; the whole is 0 if it is unknown."""
 
     def __init__(self, what: str, whole: int = 0, in_bytes: bool = False) -> None:
         self.what, self.whole, self.done, self.in_bytes = what, whole, 0, in_bytes
@@ -47,7 +47,7 @@ class Work:
 
 
 class Terminal:
-    """Where the line is: a terminal that takes nothing now gets nothing, and holds nobody up."""
+    """The terminal with the line: while it is blocked it gets nothing, and does not delay the command."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -55,14 +55,14 @@ class Terminal:
         self._poll.register(descriptor, select.POLLOUT)
 
     def columns(self) -> int:
-        """Its width now."""
+        """The width of the terminal now."""
         try:
             return os.get_terminal_size(self._descriptor).columns or _WITHOUT_SIZE
         except OSError:
             return _WITHOUT_SIZE
 
     def write(self, text: str) -> bool:
-        """Whether it has taken the text.  A command in the background has no line."""
+        """Writes the text; returns whether the terminal took it.  A command in the background has no line."""
         try:
             if not self._poll.poll(0) or not self._is_ours():
                 return False
@@ -80,7 +80,7 @@ class Terminal:
 
 
 class Screen:
-    """The line of a command, and what it says: of works inside each other the innermost."""
+    """The line of a command: it shows the innermost of the works that run inside each other."""
 
     def __init__(self, terminal: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
         import threading  # only where there is a terminal
@@ -94,7 +94,7 @@ class Screen:
         self.works: list[Work] = []
 
     def begin(self, work: Work) -> None:
-        """The work is the innermost from now on."""
+        """Makes the work the innermost from now on."""
         self.works.append(work)
         if self._thread is None:
             import threading
@@ -103,12 +103,12 @@ class Screen:
             self._thread.start()
 
     def end(self, work: Work) -> None:
-        """The work is done, or given up."""
+        """Ends the work, which is done or given up."""
         self.works.remove(work)
         self.clear()
 
     def close(self) -> None:
-        """Nothing is drawn any more."""
+        """Stops drawing."""
         self._end.set()
         if self._thread:
             self._thread.join()
@@ -125,7 +125,7 @@ class Screen:
                 self._drawn = self._terminal.write(f"\r{text}\x1b[K") or self._drawn
 
     def clear(self) -> None:
-        """Leaves an empty line for what is printed next."""
+        """Leaves an empty line for the next output."""
         with self._lock:
             if self._drawn:
                 self._terminal.write(_CLEAR)
@@ -138,13 +138,13 @@ class Screen:
             wait = EVERY
 
 
-_screens: list[Screen] = []  # of this process; empty where nobody looks
+_screens: list[Screen] = []  # of this process; empty if the progress is not shown
 _totals: list[Any] = []  # in a worker process: what it shares with the one that draws
 
 
 @contextlib.contextmanager
 def showing(screen: Screen | None = None) -> Iterator[None]:
-    """For a command: what is done in here has a line, on this screen, or on stderr if that is one."""
+    """For a command: shows the progress of everything inside on this screen, or on stderr if that is a terminal."""
     screen = screen or (Screen(Terminal(2)) if not _screens and _is_terminal() else None)
     if screen is None:
         yield
@@ -163,7 +163,7 @@ def _is_terminal() -> bool:
 
 @contextlib.contextmanager
 def doing(what: str, whole: int = 0, in_bytes: bool = False) -> Iterator[Work]:
-    """A work, as its constructor takes it, while its line may be drawn."""
+    """Shows a work while it runs; takes the arguments of its constructor."""
     work = Work(what, whole, in_bytes)
     screen = _screens[-1] if _screens else None
     if screen is None:
@@ -177,7 +177,7 @@ def doing(what: str, whole: int = 0, in_bytes: bool = False) -> Iterator[Work]:
 
 
 def more(number: int = 1) -> None:
-    """So much more of the innermost work is done."""
+    """Adds this amount to the innermost work."""
     if _totals:
         with _totals[0].get_lock():
             _totals[0].value += number
@@ -186,7 +186,7 @@ def more(number: int = 1) -> None:
 
 
 def bytes_of(path: str) -> int:
-    """The size of a file that will be read; 0 where that cannot be known, and reading it will say why."""
+    """The size of a file that will be read; 0 if it is unknown: reading the file reports the reason."""
     try:
         return os.path.getsize(path)
     except (OSError, ValueError):  # ValueError: a name that cannot be one
@@ -194,24 +194,24 @@ def bytes_of(path: str) -> int:
 
 
 def clear() -> None:
-    """Before something else is printed on the terminal."""
+    """Clears the line, before something else is printed on the terminal."""
     if _screens:
         _screens[-1].clear()
 
 
 def is_shown() -> bool:
-    """Whether somebody looks: else worker processes need not tell what they have done."""
+    """Whether the line is shown: if not, worker processes need not report their progress."""
     return bool(_screens)
 
 
 def tell(total: Any) -> None:
-    """For a worker process: `more` adds to this multiprocessing.Value, which a work's counter reads; None: to none."""
+    """For a worker process: `more` adds to this multiprocessing.Value, which a work's counter reads; None: nowhere."""
     _screens.clear()
     _totals[:] = [] if total is None else [total]
 
 
 def counted(file: IO[bytes]) -> Any:
-    """The file; where somebody looks, what is read of it is counted, in bytes."""
+    """The file; if the progress is shown, what is read of it is counted, in bytes."""
     return _Counted(file) if _screens or _totals else file
 
 
@@ -222,7 +222,7 @@ class _Counted:
         self._file, self._place, self._most = file, 0, 0
 
     def read(self, size: int = -1) -> bytes:
-        """As the file's."""
+        """Reads like the file."""
         data = self._file.read(size)
         self._place += len(data)
         if self._place > self._most:
@@ -231,7 +231,7 @@ class _Counted:
         return data
 
     def seek(self, place: int, whence: int = os.SEEK_SET) -> int:
-        """As the file's."""
+        """Seeks like the file."""
         self._place = self._file.seek(place, whence)
         return self._place
 

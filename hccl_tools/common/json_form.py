@@ -1,4 +1,4 @@
-"""What --json of every command prints: one document, which any program can read."""
+"""Formats the output of every command's --json: one document that any program can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages in the user's language: in English as the code has them, in Chinese from hccl_tools/locale."""
+"""Translates messages into the user's language: English from the code, Chinese from hccl_tools/locale."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tr(message: str, **values: object) -> str:
 
 
 def rewrite_by(function: Callable[[str, bool], str]) -> None:
-    """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format.
+    """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format afterwards.
 
     hccl_tools/common/typed.py calls it, which every command imports.
     """
@@ -44,13 +44,13 @@ def rewrite_by(function: Callable[[str, bool], str]) -> None:
 
 
 def speaks_chinese() -> bool:
-    """Whether `tr` does."""
+    """Whether `tr` returns Chinese."""
     return not _records and _catalogue() is not None
 
 
 @contextlib.contextmanager
 def in_english() -> Iterator[None]:
-    """What `tr` says in here is English: it goes into a record that programs read, such as launch.json."""
+    """Makes `tr` return English inside: for a record that programs read, such as launch.json."""
     _records.append(True)
     try:
         yield
@@ -64,7 +64,7 @@ def marked(message: str) -> str:
 
 
 NAMES = ("zh", "en")  # the values of --lang
-MEANING = marked("the language of the messages (default: that of your locale)")  # what --help says of it
+MEANING = marked("the language of the messages (default: that of your locale)")  # what --help prints about it
 
 
 def use(name: str) -> None:
@@ -74,7 +74,7 @@ def use(name: str) -> None:
 
 
 def is_chinese(environment: os._Environ[str] | dict[str, str] = os.environ, words: Iterable[str] = ()) -> bool:
-    """Whether the user reads Chinese, who typed a command with these words.
+    """Whether the user reads Chinese, according to the words of the command.
 
     --lang counts, then LAUNCH_LANG.  Else these are the rules of GNU gettext: LANGUAGE counts, unless the locale is C.
     """

@@ -1,4 +1,4 @@
-"""The file that a person may have meant, whose name is nearly the one of a file that is not there."""
+"""Suggests the file that a person may have meant by the name of a missing one."""
 
 from __future__ import annotations
 

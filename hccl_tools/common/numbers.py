@@ -1,4 +1,4 @@
-"""What counts as a whole number in text from a person, a file or the environment."""
+"""Parses whole numbers in text from a person, a file or the environment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Every option of every Python command.  They are declared here and nowhere else; command_line.Parser takes them.
+"""Defines every option of the Python commands; command_line.Parser takes them from here.
 
-The scripts that launch have a table of their own, tools/command/table.py: an option that is in both means the same.
+The scripts that launch have their own table, tools/command/table.py.  An option in both tables has the same meaning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What every check finds: one thing that is wrong, where, and what to do about it."""
+"""A problem that a check finds: what is wrong, where, and how to correct it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class Problem(Row):
     column: int | None = None
 
     def line(self, where: str) -> str:
-        """The problem as one line; `where` is the file.  Without a pointer the text itself names the place."""
+        """The problem as one line; `where` is the file.  Without a pointer, the text itself names the place."""
         place, kind, rest = self.parts(where)
         return f"{place}: {kind}{rest}"
 
     def parts(self, where: str) -> tuple[str, str, str]:
-        """Its line as three parts: the place; "warning: ", or nothing; and what is wrong."""
+        """The line in three parts: the place; "warning: ", or nothing; and what is wrong."""
         row = "" if self.row is None else f":{self.row}"
         # A pointer holds keys of the document, so it needs `short` as much as the text does.
         text, remedy, pointer = (short(part, _MOST_TEXT) for part in (self.text, self.remedy, self.pointer))
@@ -47,7 +47,7 @@ class Problem(Row):
 
 
 def errors(problems: Iterable[Problem]) -> list[Problem]:
-    """Those of the `problems` that make a table bad."""
+    """The `problems` that make a table bad."""
     return [problem for problem in problems if problem.severity == ERROR]
 
 

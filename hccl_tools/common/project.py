@@ -1,4 +1,4 @@
-"""Where this project is.  Kept to syntax that Python 2.7 reads, because machine/interpreter.py imports it."""
+"""The location of this project.  Uses only Python 2.7 syntax, because machine/interpreter.py imports it."""
 
 import os
 
@@ -12,5 +12,5 @@ def path(*parts):  # type: (str) -> str
 
 
 def is_installed():  # type: () -> bool
-    """Whether pip has installed it; else it is a checkout, which has more files than the package."""
+    """Whether pip has installed it; otherwise it is a checkout, which has more files than the package."""
     return os.path.basename(ROOT) == PACKAGE and os.path.exists(path("__main__.py"))

@@ -1,4 +1,4 @@
-"""Text from outside in a message: without what commands a terminal, and as a word that a shell reads."""
+"""Makes text from outside safe: without terminal control characters in messages, and quoted as a shell word."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _NAMED = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "\\
 
 
 def harmless(text: str) -> str:
-    r"""The text without what can command a terminal, in one line; all other text stays as it is.
+    r"""The text without terminal control characters, in one line; all other text stays as it is.
 
     Control characters other than the tab, ends of lines, changes of the direction of text, and bytes that are not UTF-8
     (as os.fsdecode gives them) become \x1b and the like, the two ends of a line \n and \r.

@@ -1,7 +1,7 @@
-"""Read-only records with typed fields: `Record`, made by name, and `Row`, a tuple with names.
+"""Read-only records with typed fields: `Record`, created with keyword arguments, and `Row`, a named tuple.
 
-They do what ``dataclasses`` and ``typing.NamedTuple`` do, whose import takes longer than half of a launch's checks.
-Type checkers know the fields and their types from the annotations; at run time these are text and cost nothing.
+They replace ``dataclasses`` and ``typing.NamedTuple``, whose import takes longer than half of a launch's checks. Type
+checkers read the fields and their types from the annotations. At run time these are text and cost nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The exception that ends a command with a message; every refusal of this project derives from it."""
+"""The exception that ends a command with a message; all refusals in this project derive from it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Refusal(Exception):
 
 
 class NotHere(Refusal):
-    """This machine has none of the devices that a launch needs; the launcher says what to type instead."""
+    """This machine has none of the devices that a launch needs; the launcher reports what to type instead."""
 
 
 def refused(message: str, **values: object) -> Refusal:
-    """The Refusal of a launch that cannot start, with one line: what `tr` makes of the message."""
+    """The Refusal of a launch that cannot start, with one line: the message as `tr` translates it."""
     return Refusal(REFUSED, tr(message, **values))
 
 

@@ -1,4 +1,4 @@
-"""The comment at the beginning of a script, which is its --help, in the user's language."""
+"""Reads the --help text of a script from its header comment, in the user's language."""
 
 from __future__ import annotations
 

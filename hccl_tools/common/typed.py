@@ -1,8 +1,8 @@
-"""How this user types our commands: the one place that knows.
+"""Writes our commands in the form that this user types; no other module knows that form.
 
-In a checkout a command is a file: ``python tools/diagnose.py``, ``bash scripts/launch.sh``.  Installed, all are words
-of mslaunch: ``mslaunch diagnose``, ``mslaunch``.  The code, and the texts that people translate, have the form of a
-checkout; `as_typed` changes it on the way to the user, and `command` makes a whole one.
+In a checkout a command is a file: ``python tools/diagnose.py``, ``bash scripts/launch.sh``.  After installation, all of
+them are subcommands of mslaunch: ``mslaunch diagnose``, ``mslaunch``.  The code and the translated texts use the form
+of a checkout.  `as_typed` converts them before the user sees them, and `command` builds a complete command.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Typed:
 
 
 def use(program: str, words: Sequence[str]) -> None:
-    """The user typed mslaunch, whose file is `program`, and after it `words`, which choose the command."""
+    """Notes that the user typed mslaunch, whose file is `program`, then `words`, which select the command."""
     _Typed.is_front = True
     _Typed.front = _of_program(program)
     _Typed.name = " ".join((FRONT, *words))
@@ -82,7 +82,7 @@ def is_front() -> bool:
 
 
 def front() -> tuple[str, ...]:
-    """The words that start mslaunch here: its name if the shell finds it, else those for its Python."""
+    """The words that start mslaunch here: its name if the shell finds it, otherwise those for its Python."""
     if _Typed.front is None:
         _Typed.front = _of_program(os.path.join(os.path.dirname(sys.executable), FRONT))
     return _Typed.front
@@ -111,7 +111,7 @@ def command(file: str, *arguments: str) -> str:
 
 
 def starter(start: str) -> str:
-    """What comes before the first word of a kept command line: ``bash `` before a script, which is kept without it."""
+    """The text before the first word of a kept command line: ``bash `` before a script, which is kept without it."""
     return "bash " if start.endswith(".sh") else ""
 
 

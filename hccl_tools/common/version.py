@@ -1,4 +1,4 @@
-"""The version of this project: of the package, and in a checkout of its commit."""
+"""The version of this project: the package's version, and in a checkout its commit."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SECONDS = 5  # git describes at once, or the file system hangs
 
 
 def number() -> str:
-    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that nobody knows it."""
+    """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that it is unknown."""
     try:
         with open(_file(), encoding="utf-8") as file:
             for line in file:
@@ -28,13 +28,13 @@ def _file() -> str:
 
 
 def described() -> str:
-    """The version, and in a checkout what git says of the commit: ``1.0.0 (v1.0.0-3-g1a2b3c4)``."""
+    """The version, and in a checkout what git reports about the commit: ``1.0.0 (v1.0.0-3-g1a2b3c4)``."""
     commit = of_commit()
     return f"{number()} ({commit})" if commit else number()
 
 
 def of_commit() -> str:
-    """What git says of the checkout's commit; empty where there is no checkout or no git."""
+    """What git reports about the checkout's commit; empty where there is no checkout or no git."""
     if not os.path.exists(project.path(".git")):
         return ""
     import subprocess  # few commands ask

@@ -1,4 +1,4 @@
-"""Writes a file whole or not at all, whatever comes between: a full disk, a signal, a reader."""
+"""Writes a file completely or not at all, despite full disks, signals and concurrent readers."""
 
 from __future__ import annotations
 

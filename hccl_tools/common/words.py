@@ -1,4 +1,4 @@
-"""Text for people: harmless text from outside, readable lists and counts."""
+"""Formats text for people: harmless text from outside, readable lists and counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hccl_tools.common.language import speaks_chinese, tr
 
 
 def one_line(text: object) -> str:
-    """`text` with the characters made visible that would break a line; others stay as they are."""
+    """`text` with visible forms of the characters that would break a line; others stay as they are."""
     text = str(text)
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -31,7 +31,7 @@ def short_path(path: str) -> str:
 
 
 def folder_fault() -> str | None:
-    """Why the current folder, from which relative paths count, cannot be used; None if it can."""
+    """Why the current folder, the base of relative paths, cannot be used; None if it can."""
     try:
         os.getcwd()
     except OSError as error:
@@ -65,7 +65,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def some(names: Sequence[str], most: int) -> str:
-    """``a, b and 3 more``: at most so many of the names."""
+    """``a, b and 3 more``: at most this number of names."""
     shown = ", ".join(names[:most])
     return tr("{names} and {number} more", names=shown, number=len(names) - most) if len(names) > most else shown
 

@@ -1,1 +1,1 @@
-"""Two rank tables side by side: what differs in meaning, and how a person or a program reads it."""
+"""Compares two rank tables: what differs in meaning, presented to people or to programs."""

@@ -1,4 +1,4 @@
-"""What differs between two rank tables, as data, and what they say alike in another order."""
+"""Finds the differences between two rank tables, as data, and the lists that differ only in order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Change(Row):
 
 
 class Comparison(Record):
-    """What differs in meaning, which lists are in another order, and the keys that one of the formats cannot say.
+    """The differences in meaning, the lists in another order, and the keys that one of the formats cannot express.
 
     by: what a rank's place was compared by, see places.py.
     """
@@ -43,7 +43,7 @@ class Comparison(Record):
 
 
 def compare(a: Side, b: Side) -> Comparison:
-    """All that differs between two tables."""
+    """Finds all differences between two tables."""
     left_out: list[str] = []
     here, there, names, by = places.of(a, b)
     if a.table == b.table:
@@ -127,7 +127,7 @@ def _server_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
 
 
 def _values(key: str, one: JsonObject, other: JsonObject) -> tuple[Any, Any]:
-    """The two values of a key.  A server without an address beside its name has its name for one."""
+    """The two values of a key.  A server without an address in addition to its name has its name for one."""
     values = one.get(key), other.get(key)
     if key not in ("host_ip", "server_ip") or (values[0] is None) == (values[1] is None):
         return values

@@ -1,4 +1,4 @@
-"""The networks of a rank of version 2.0 as keys of their own, so that a difference names its layer."""
+"""Treats the networks of a version 2.0 rank as separate keys, so that a difference names its layer."""
 
 from __future__ import annotations
 

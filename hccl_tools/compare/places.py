@@ -1,11 +1,11 @@
-"""Where the ranks of a table are, as columns, and which of them went elsewhere in another table.
+"""The places of a table's ranks, as columns, and which of these ranks moved in another table.
 
-Two tables are compared by what both say of a rank's place:
+Two tables are compared by the facts about a rank's place that both have:
 
 servers   its server, and the number of its device.
-hosts     its server, and which of the server's ranks it is: a list of hosts says no more.
+hosts     its server, and its position among the server's ranks: a list of hosts has no more.
 networks  its inner network, and its local_id there: two tables of version 2.0.
-ranks     its number alone.
+ranks     only its number.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def of(a: Side, b: Side) -> tuple[Places, Places, dict[str, str], str]:
 
 
 def _known_by(a: Side, b: Side) -> dict[str, str]:
-    """Servers that have another name in a list of hosts, and are known by it: by an address beside the name."""
+    """Servers that have another name in a list of hosts, and are known by it: by an address in addition to the name."""
     there = {name: _name(server) for server in b.job.servers for name in names_of(server, _name(server))}
     found = {_name(server): names_of(server, _name(server)) for server in a.job.servers}
     known = {name: next((there[each] for each in names if each in there), name) for name, names in found.items()}

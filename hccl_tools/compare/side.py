@@ -1,4 +1,4 @@
-"""One of two rank tables, or lists of hosts, that are compared: its job, whatever its format is."""
+"""One side of a comparison: the job that a rank table or a list of hosts describes, in any format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Side(Record):
 
     name:    its file, as messages name it.
     table:   the document.
-    job:     what it says; its servers have super_pod_id and cluster_id, too.
+    job:     what it states; its servers have super_pod_id and cluster_id, too.
     head:    the values of the table itself, with its groups of servers as {id: what else is known of it}.
     warning: a line about what is wrong with it, or empty.
     """
@@ -37,7 +37,7 @@ class Side(Record):
 
     @property
     def has_servers(self) -> bool:
-        """Whether the table says on which server each rank is."""
+        """Whether the table states on which server each rank is."""
         return NO_SERVER not in self.job.owners
 
 

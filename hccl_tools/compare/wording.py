@@ -1,4 +1,4 @@
-"""The differences of two rank tables as lines for a person, and as JSON for a program."""
+"""Formats the differences between two rank tables: lines for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lines(a: Side, b: Side, found: Comparison, everything: bool) -> Iterator[str
 
 
 def about(letter: str, side: Side) -> str:
-    """One table in a line."""
+    """Describes one table in a line."""
     job = side.job
     servers = len(job.servers) if side.has_servers else "-"
     what = words(job.source)

@@ -1,1 +1,1 @@
-"""Rank tables in other formats: what each can say, what is missing for it, and what it leaves out."""
+"""Converts rank tables between formats: what each can express, what is missing for it, and what it omits."""

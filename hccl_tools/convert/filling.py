@@ -1,4 +1,4 @@
-"""Takes what a file does not say of a job from another one about the same job."""
+"""Fills in the facts that a file lacks from another file about the same job."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Facts(Record):
 
 
 def filled(job: Job, facts: Facts, name: str) -> Job:
-    """The job with what it lacks, of that which the format `name` has a place for.  Raises Refusal.
+    """The job, completed with the facts that it lacks and that the format `name` can express.  Raises Refusal.
 
     What the job says stays, also where the facts say something else.
     """
@@ -150,13 +150,13 @@ def _by_server(job: Job, there: list[tuple[JsonObject, list[JsonObject]] | None]
 
 
 def _by_rank(job: Job, other: Job) -> list[JsonObject]:
-    """The same by its rank, where a file does not say the server; the number must be the same, too."""
+    """The same by its rank, where a file does not state the server; the number must be the same, too."""
     known = {(device["rank_id"], device.get("device_id")): device for device in other.devices}
     return [known.get((device["rank_id"], device.get("device_id")), {}) for device in job.devices]
 
 
 def _wanted(entry: JsonObject, name: str, part: str) -> JsonObject:
-    """What the format has a place for, but for that which says who the entry is."""
+    """What the format has a place for, but for that which states who the entry is."""
     identity = ("device_id", "rank_id", "server_id")
     return {key: value for key, value in entry.items() if key not in identity and holds(name, part, key)}
 

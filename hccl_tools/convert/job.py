@@ -1,4 +1,4 @@
-"""A job as every format of a rank table describes a part of it: servers, devices with ranks, and the rest."""
+"""A job independent of the format: servers, devices with ranks, and the rest; every format describes a part of it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ HOSTS = "hosts"  # the name of the form that is a list of hosts
 
 
 class Job(Record):
-    """What one file says of a job.
+    """What one file states about a job.
 
     source:  the format of the file.
     head:    the keys of the table itself, without its lists of servers and their numbers.
     servers: the keys of each server, without its devices; server_id is its name.
     devices: the keys of each device, under the names of version 1.0: device_id, device_ip and rank_id are texts.
-    owners:  the position in `servers` of each device's server; NO_SERVER where the file does not say it.
+    owners:  the position in `servers` of each device's server; NO_SERVER where the file does not state it.
     """
 
     source: str
@@ -90,7 +90,7 @@ def holds(name: str, part: str, key: str) -> bool:
 
 
 def only(job: Job, name: str) -> tuple[Job, list[str]]:
-    """The job with what the format `name` can say, and the rest: each key, and how many have it."""
+    """The job with what the format `name` can express, and the rest: each key, and how many have it."""
     lost: list[str] = []
     head = {key: value for key, value in job.head.items() if holds(name, "head", key)}
     lost += (key for key in job.head if key not in head)
@@ -132,5 +132,5 @@ def some_places(job: Job, positions: Sequence[int]) -> str:
 
 
 def host_of(server: JsonObject) -> str:
-    """At what other hosts reach it: its IPv4 or IPv6 address beside its name, else the name."""
+    """The address at which other hosts reach it: IPv4 or IPv6 in addition to its name, otherwise the name."""
     return names_of(server, text(server, "server_id"))[0]

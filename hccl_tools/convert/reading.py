@@ -1,4 +1,4 @@
-"""Reads a rank table of any format, or a list of hosts, as a Job."""
+"""Reads a rank table in any format, or a list of hosts, as a Job."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NUMBERS = ("rank_id", "device_id", "device_port", "host_port")  # of version 2.
 
 
 def read(data: bytes, name: str) -> tuple[Job, list[str]]:
-    """The Job in the bytes of a file that messages call `name`, and what no Job has of it.  Raises Refusal."""
+    """The Job from the bytes of a file that messages call `name`, and the content that a Job lacks.  Raises Refusal."""
     if is_list_of_hosts(data):
         return _of_hosts(hostfile.parse(data, one_line(name)), name)
     table, problems = verdict.check_bytes(data)
@@ -42,7 +42,7 @@ def refusal(status: int, problems: Sequence[Problem], where: str) -> Refusal:
 
 
 def is_list_of_hosts(data: bytes) -> bool:
-    """Whether these bytes are meant as a list of hosts.  What is neither that nor JSON is a bad table."""
+    """Whether these bytes are meant as a list of hosts.  Anything else that is not JSON is a bad table."""
     start = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start in (b"{", b"[", b'"', b""):
         return False

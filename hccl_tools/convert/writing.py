@@ -1,4 +1,4 @@
-"""Writes a Job as a rank table of one format, or as a list of hosts; refuses where a fact is missing."""
+"""Writes a Job as a rank table in one format, or as a list of hosts; refuses if a fact is missing."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Other hosts: the hostfile, questions to all of them, and the network of their cards."""
+"""Other hosts: the hostfile, queries to all of them, and the network of their cards."""

@@ -1,4 +1,4 @@
-"""What a command of ours does on a host that is asked: takes the question, and answers with one frame; see ask.py.
+"""Answers a query on a host: takes the question, and prints one frame; see ask.py.
 
 It runs on every host of a job, so it imports little.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
-    """Answers with what `work(host, question, tell)` returns, or with why it raised Refusal; the exit code is 0.
+    """Answers with the result of `work(host, question, tell)`, or with the Refusal that it raised; the exit code is 0.
 
     host: the name that the asker has for this host.  When the asker has gone, this process gets SIGTERM.
     An asker of another version gets only ours.
@@ -53,7 +53,7 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
 
 
 def one_of(asked: Any) -> tuple[str, Any]:
-    """(the name of this host, its question).  Where all hosts get the same words, a variable has the name: one_step."""
+    """(the name of this host, its question).  If all hosts get the same text, a variable has the name: one_step."""
     if "variable" not in asked:
         return asked["host"], asked["question"]
     name = os.environ.get(asked["variable"], "")
@@ -79,7 +79,7 @@ def frame(answer: JsonObject, nonce: str) -> bytes:
 
 
 def packed(document: object) -> bytes:
-    """As it goes from host to host, in one line."""
+    """The form in which it is sent from host to host, in one line."""
     return binascii.b2a_base64(zlib.compress(json.dumps(document).encode(), 1), newline=False)
 
 

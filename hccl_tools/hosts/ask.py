@@ -1,14 +1,13 @@
-"""Asks every host of a hostfile: ssh starts one of our commands once on each, and we collect the answers.
+"""Queries every host of a hostfile: ssh starts one of our commands once on each, and we collect the answers.
 
-The table of a cluster is built this way, and its network checked.  All hosts are asked at the same time, see
-together.py; this host is asked without ssh.  The command on a host gets the question as one line on its stdin,
-and ends when its stdin ends: then nobody waits for the answer.  It answers with one frame on stdout, whether it
-has a result or not:
+This is how we build a cluster's table and check its network.  All hosts are queried at the same time, see together.py;
+this host is queried without ssh.  The command on a host gets the question as one line on its stdin.  It ends when its
+stdin ends, because nothing waits for the answer then.  It prints one frame on stdout, with or without a result:
 
     <<hccl_tools NONCE CRC DATA>>
 
-NONCE distinguishes the frames of this run from anything else that a host prints.  DATA is base64 of deflated
-JSON, CRC its checksum.  Damaged frames are ignored.  What the command there does is in answering.py.
+NONCE distinguishes the frames of this run from all other output of a host.  DATA is base64 of deflated JSON, CRC its
+checksum.  Damaged frames are ignored.  The code that runs on the host is in answering.py.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _USUAL = 'file=$1; shift; test -r "$file" && shift 5; exec "$@"'
 
 
 class Asker(Record):
-    """Whom to ask, and how.
+    """The hosts to query, and the way to do it.
 
     logins: {host: [user@]host, as ssh takes it}.
     agent:  the words before the name of a host, see ssh.agent.
@@ -55,12 +54,12 @@ class Asker(Record):
 
 
 class Answer(Record):
-    """What one host answered.
+    """The answer of one host.
 
     host:    its line of the hostfile, without the user.
     content: its result, as JSON; None if it has none.
     lines:   remarks, or why there is no content.
-    version: the words of its elsewhere.Version; empty: it does not say it.
+    version: the words of its elsewhere.Version; empty: it does not state it.
     """
 
     host: str
@@ -140,7 +139,7 @@ def names(hosts: Sequence[str]) -> str:
 
 
 def command(words: Sequence[str]) -> str:
-    """The shell command that asks a host: one of ours, wherever the project is there, with our PATH and language."""
+    """The shell command that queries a host: one of ours, in the project's folder there, with our PATH and language."""
     carried = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
     carried["LAUNCH_LANG"] = "zh" if speaks_chinese() else "en"
     program = project.path("hccl_tools", words[0])
@@ -186,7 +185,7 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
 
 
 def unframed(stdout: bytes, nonce: str, name: str) -> Answer | None:
-    """The Answer of the host `name` in what it printed; None if there is none, or of another version of ours."""
+    """The Answer of the host `name` in its output; None if there is none, or if our version there differs."""
     found = re.findall(rb"<<hccl_tools %s ([0-9]{1,10}) ([A-Za-z0-9+/=]+)>>" % nonce.encode(), stdout)
     data = next((data for crc, data in found if zlib.crc32(data) == int(crc)), b"")
     try:

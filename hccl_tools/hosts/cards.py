@@ -1,7 +1,7 @@
-"""Asks the cards of one host about their network, with hccn_tool.
+"""Queries the network of one host's cards with hccn_tool.
 
-The health of a card's network (`-net_health`) is the answer of its detect address (`-netdetect`),
-which is therefore set first, to a device that the card must reach, and restored afterwards.
+The health of a card's network (`-net_health`) depends on its detect address (`-netdetect`). So this address is first
+set to a device that the card must reach, and restored afterwards.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _set(addresses: dict[int, str]) -> dict[int, Ended]:
 
 
 def _wait_for_health(facts: Gathered) -> None:
-    """Asks until every device has probed its detect address; no event says when it has."""
+    """Asks until every device has probed its detect address; no event states when it has."""
     deadline = time.monotonic() + _HEALTH_SECONDS
     waiting = facts
     while waiting:

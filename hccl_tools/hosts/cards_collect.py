@@ -1,4 +1,4 @@
-"""What the cards of a rank table's servers say: those of this host, or of all hosts of a hostfile."""
+"""Collects the answers of the cards in a rank table: from this host, or from all hosts of a hostfile."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def servers_in(data: bytes, shown: str) -> list[Server]:
 
 
 def of_all_hosts(asker: Asker, servers: Sequence[Server], ping: bool) -> tuple[Facts, list[str]]:
-    """(what the cards of all hosts say, lines about hosts that did not answer).  Raises Refusal."""
+    """(what the cards of all hosts report, lines about hosts that did not answer).  Raises Refusal."""
     homes, lines = _homes(asker, servers)
     partners = cards_judge.partners(servers)
 
@@ -128,7 +128,7 @@ def _twice(found: dict[str, Server]) -> list[str]:
 
 
 def answer() -> int:
-    """Answers the host that asks `of_all_hosts` with what this host's cards say; the exit code is 0 either way."""
+    """Answers the host that asks `of_all_hosts` with what this host's cards report; the exit code is 0 either way."""
 
     def ask_own(_name: str, asked: Any, _tell: Callable[[str], None]) -> object:
         if all(isinstance(name, str) for name in asked):  # which of them is this host?

@@ -1,4 +1,4 @@
-"""What is wrong with the network of a rank table's devices, and which error of HCCL comes from it."""
+"""Finds the faults in the network of a rank table's devices, and the HCCL error that each one causes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _of_device(device: Device, card: Card, partner: str | None, usual_tls: str |
         if check == "restore":
             yield "detect", None, said, tr("set it with `hccn_tool -i {number} -netdetect -s address A`", number=number)
         elif check != "gateway":  # not every card has one
-            # No code: that hccn_tool fails says nothing about the network.
+            # No code: that hccn_tool fails states nothing about the network.
             yield (
                 check,
                 None,

@@ -1,6 +1,6 @@
-"""This project on the other hosts of a job: in which folder each has it, and whether it is the same version.
+"""Locates this project on the other hosts of a job: its folder on each, and whether its version is the same.
 
-The same Python is on all hosts.  finder.py goes to it as a text, because nobody knows yet where the project is there.
+All hosts have the same Python. finder.py is sent to it as text, because the project's folder there is not known yet.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Version(Record):
     digest: str
 
     def words(self) -> list[str]:
-        """As it goes to another host."""
+        """The form in which it is sent to another host."""
         return [self.number, self.digest]
 
     def shown(self) -> str:
-        """For people who compare two of them."""
+        """The form for people who compare two versions."""
         return tr("{number}, with files {digest}", number=self.number, digest=_shown(self.digest))
 
 
@@ -50,7 +50,7 @@ class Found(Record):
 
 
 def own() -> Version:
-    """That of this host: reads all modules, in 10 ms."""
+    """The version on this host: reads all modules, in 10 ms."""
     return Version(number=version.number(), digest=finder.digest(project.ROOT))
 
 
@@ -72,7 +72,7 @@ def _text() -> str:
 
 
 def read(said: str) -> Found | None:
-    """What a host has answered; None: its Python did not run, or what it said is of another form."""
+    """The answer of a host; None: its Python did not run, or the output has another form."""
     if said == "none":
         return Found(version=None)
     kind, number, digest, folder = [*said.split(None, 3), "", "", "", ""][:4]
@@ -104,7 +104,7 @@ def problems(hosts: Mapping[str, Found]) -> list[str]:
 
 
 def differ(hosts: Mapping[str, Version | None]) -> list[str]:
-    """The same for hosts that have said only which version they have; None: one that does not say it."""
+    """The same for hosts that have said only which version they have; None: one that does not state it."""
     return problems(
         {name: Found(version=found or Version(number=finder.UNKNOWN, digest="")) for name, found in hosts.items()}
     )

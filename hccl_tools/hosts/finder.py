@@ -1,7 +1,7 @@
-"""Finds this project on another host, where it may be in another folder.  It runs there as a text: see elsewhere.py.
+"""Finds this project on another host, where its folder may differ.  It runs there as text: see elsewhere.py.
 
-HERE            says whether the project is there: "same VERSION DIGEST HERE", "other VERSION DIGEST FOLDER" or "none"
-HERE COMMAND... becomes the command; words that name files of HERE name those of this host's project
+HERE            prints whether the project is there: "same VERSION DIGEST HERE", "other VERSION DIGEST FOLDER" or "none"
+HERE COMMAND... becomes the command; arguments that name files of HERE name those of this host's project
 """
 
 import hashlib
@@ -25,7 +25,7 @@ def place(here: str) -> str:
         site.addsitedir(site.getusersitepackages())
     spec = find_spec(PACKAGE)
     package = os.path.dirname(os.path.realpath(spec.origin)) if spec and spec.origin else here
-    for folder in (package, os.path.dirname(package)):  # installed, all is in the package; in a checkout, beside it
+    for folder in (package, os.path.dirname(package)):  # installed, all is in the package; in a checkout, next to it
         if os.path.isfile(os.path.join(folder, AGENT)):
             return folder
     return ""
@@ -45,7 +45,7 @@ def version(root: str) -> str:
 
 
 def digest(root: str) -> str:
-    """One for the names and contents of all modules that may run on a host of a job, whatever the folder is called."""
+    """A digest of the names and contents of all modules that may run on a job's host, whatever the folder's name."""
     found, start = hashlib.sha256(), len(os.path.join(root, ""))
     for name in ("hccl_tools", "tools"):
         for path in modules(os.path.join(root, name)):
@@ -74,7 +74,7 @@ def modules(folder: str) -> list[str]:
 
 
 def main(here: str, *command: str) -> None:
-    """Says where the project is, or becomes the command."""
+    """Prints where the project is, or becomes the command."""
     root = place(here)
     if not command:
         words = ["same" if root == here else "other", version(root), digest(root), root] if root else ["none"]
@@ -89,7 +89,7 @@ def main(here: str, *command: str) -> None:
 
 
 def own(word: str, here: str, root: str) -> str:
-    """The word, which may name a file of `here`, as it is on this host, whose project is in `root`."""
+    """The word on this host, whose project is in `root`; the word may name a file of `here`."""
     below = word[len(here) :] if word.startswith(here + os.sep) else ""
     there = root + below
     return there if below and os.path.exists(there) and not os.path.exists(word) else word

@@ -1,4 +1,4 @@
-"""Reads lists of hosts: files in Open MPI's syntax, one host per line, then slots=N, and comments; and HOST:8,HOST:8.
+"""Reads lists of hosts: files in Open MPI's syntax (one host per line, slots=N, comments), and HOST:8,HOST:8.
 
     # the training cluster
     10.0.0.1 slots=8
@@ -6,10 +6,10 @@
     node3    slots=8 spare
     node[004-128]:8
 
-The word `spare` is ours: the host gets ranks when another one is lost.  Machines write such lists, too, so what they
-mean is read even where Open MPI stumbles: a byte-order mark, ends of lines of Windows, HOST:8 as MPICH has it, sets of
-Slurm, commas and blanks that are too many.  `Hosts.plain` says whether Open MPI reads the file as we do.  Refuses lines
-that Open MPI silently accepts and then runs on the wrong hosts or not at all.
+The word `spare` is ours: such a host gets ranks when another one is lost.  Programs write such lists, too.  So we also
+read clear forms that Open MPI does not understand: a byte-order mark, Windows line ends, HOST:8 as in MPICH, Slurm's
+host sets, surplus commas and blanks.  `Hosts.plain` states whether Open MPI reads the file as we do.  Some lines Open
+MPI accepts silently, but then runs on the wrong hosts or not at all.  These lines are refused.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Host(Row):
     """A host of a list."""
 
     login: str  # [user@]host, as ssh takes it
-    slots: int | None  # None: the list does not say
+    slots: int | None  # None: the list does not state it
     spare: bool = False
     written: bool = False  # slots is what the list has, and not a count of its lines
 
@@ -214,7 +214,7 @@ def _expanded(word: str) -> tuple[list[str], int | None]:
 
 
 def fault_of_host(host: str) -> str | None:
-    """What is wrong with the name or address of a host; None if nothing is."""
+    """What is wrong with the name or address of a host; None if it is valid."""
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
         return tr(

@@ -1,4 +1,4 @@
-"""Sets of hosts in one word, as Slurm and pdsh write them: node[001-128], node[1-3,7], r[1-2]n[1-4]-ib."""
+"""Expands sets of hosts as Slurm and pdsh write them: node[001-128], node[1-3,7], r[1-2]n[1-4]-ib."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,9})([^0-9]*)", re.DOTALL)
 
 
 class NotASet(ValueError):
-    """The word has brackets in which there are no numbers; the message says what is wrong."""
+    """The word has brackets in which there are no numbers; the message states what is wrong."""
 
 
 def split(text: str) -> list[str]:
@@ -44,7 +44,7 @@ def expand(word: str) -> list[str]:
 
 
 def folded(hosts: Iterable[str], most: int) -> str:
-    """The hosts as sets, for a message, and at most so many of these: ``node[1-3,7], login``."""
+    """The hosts as at most this number of sets, for a message: ``node[1-3,7], login``."""
     sets: dict[tuple[str, str, int], set[int]] = {}
     for host in hosts:
         match = _LAST_NUMBER.fullmatch(host)

@@ -1,6 +1,6 @@
-"""Asks all hosts by one command that starts ours on each of them, as srun does; the answers come mixed on its stdout.
+"""Queries all hosts with one command that starts ours on each, as srun does; the answers arrive mixed on its stdout.
 
-Every host gets the same words on stdin: what is common to the questions, and what each has of its own.
+Every host gets the same text on stdin: the common part of the questions, and the individual part of each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Frames of many hosts in one output: each is cut into short lines, because srun keeps only short lines whole.
+"""Splits the frames of many hosts into short lines for one common output, because srun keeps only short lines intact.
 
-A node's slurmstepd passes on at most 1,024 bytes at once.  Between the parts of a longer line may be those of other
-nodes.  So each line is shorter, and says whose it is and which part.
+A node's slurmstepd passes on at most 1,024 bytes at once.  Output of other nodes may come between the parts of a longer
+line.  So each line is shorter, and names its host and its part.
 """
 
 from __future__ import annotations

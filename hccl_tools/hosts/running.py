@@ -1,4 +1,4 @@
-"""A command that runs for a host, and what goes through its pipes; together.py runs many of them."""
+"""Runs a command for one host, and handles its pipes; together.py runs many of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Call(Row):
 
 @contextlib.contextmanager
 def signals_held() -> Iterator[None]:
-    """Handles signals that would raise only afterwards: what starts inside is known before it must be stopped."""
+    """Delays signals that raise until the end: everything that starts inside is then known and can be stopped."""
     came: list[int] = []
     found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     handlers = {number: handler for number, handler in found.items() if callable(handler)}
@@ -60,7 +60,7 @@ class Running:
                 os.set_blocking(pipe.fileno(), False)
 
     def take(self, pipe: int) -> bool:
-        """Reads what the pipe has, and forgets what is too much; False: it has ended."""
+        """Reads what the pipe has, and drops what exceeds the limit; False: it has ended."""
         try:
             data = os.read(pipe, 1 << 16)
         except BlockingIOError:
@@ -70,13 +70,13 @@ class Running:
         return bool(data)
 
     def send(self) -> bool:
-        """Writes what the pipe takes; False: nothing is left to be written."""
+        """Writes as much as the pipe accepts; False: nothing is left to write."""
         assert self.process.stdin
         try:
             written = os.write(self.process.stdin.fileno(), self.to_send)
         except BlockingIOError:
             return True
-        except OSError:  # it reads no more; its exit status will say why
+        except OSError:  # it reads no more; its exit status will state why
             return False
         self.to_send = self.to_send[written:]
         return bool(self.to_send)

@@ -1,4 +1,4 @@
-"""The commands that reach other hosts: ssh, or what the user has given Open MPI in its place."""
+"""The commands that reach other hosts: ssh, or the replacement that the user configured for Open MPI."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONNECT_SECONDS = 8
 def agent(command: str | None = None, version: str | None = None) -> list[str]:
     """The words before the name of a host.  Raises Refusal.
 
-    command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; else those of any.
+    command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; otherwise those of any.
     """
     places = (0, 1) if version is None else (0,) if version.startswith("4.") else (1,)
     return [*_split(command or "", [_AGENT[place] for place in places], "ssh"), *_settings(places)]
@@ -49,7 +49,7 @@ def _split(typed: str, names: Sequence[str], default: str) -> list[str]:
 
 
 def words(agent: Sequence[str], host: str, command: str, listens: bool, connect: int = CONNECT_SECONDS) -> list[str]:
-    """The words that run the shell command on `host`; listens: it reads its stdin; connect: in so many seconds."""
+    """The command that runs the shell command on `host`; listens: it reads its stdin; connect: the limit in seconds."""
     options: tuple[str, ...] = ()
     if os.path.basename(agent[0]) == "ssh":
         options = (*_OPTIONS, f"-oConnectTimeout={connect}", *(_ALIVE if listens else ("-n",)))
@@ -59,7 +59,7 @@ def words(agent: Sequence[str], host: str, command: str, listens: bool, connect:
 def command(folder: str, words: Sequence[str], environment: Mapping[str, str]) -> str:
     """A shell command for another host: the words, in that folder, with these variables.
 
-    It begins with an empty line on stdout, which says that sshd has let us in.
+    It begins with an empty line on stdout, which states that sshd has let us in.
     """
     return " ".join(_parts(folder, words, environment))
 

@@ -1,14 +1,14 @@
-"""Runs one command for each of many hosts, as many at a time as this machine and the hosts' sshd allow.
+"""Runs one command per host for many hosts, as many at a time as this machine and the hosts' sshd allow.
 
-Three things are bounded:
+Three things are limited:
 
 - Connections that have not logged in yet.  From its MaxStartups on, an sshd drops them at random, and a gateway has
-  one sshd for all hosts.  A command whose connection was dropped is run again, and then half as many begin at a time.
+  one sshd for all hosts.  A command whose connection was dropped runs again, and then half as many start at a time.
 - Commands that run, by the number of files that this process may open.  If the kernel refuses a process, the next
   one waits until another has ended.
-- What is kept of the output of a command.
+- The output of a command that is kept.
 
-A host that hangs delays no other one: after PATIENCE it no longer counts among those that log in.
+A host that hangs does not delay the others: after PATIENCE it no longer counts among those that log in.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class _Work:
             self._see_end(running, 0.001)
 
     def _see_end(self, running: Running, pause: float) -> None:
-        """Notes the end of a command that has closed its stdout; no event says when it has ended."""
+        """Notes the end of a command that has closed its stdout; no event states when it has ended."""
         if running not in self.running:
             return
         if running.process.poll() is None:

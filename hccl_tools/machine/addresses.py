@@ -1,4 +1,4 @@
-"""The addresses of many hosts: names are looked up at the same time, because a slow name server would add up."""
+"""Looks up the addresses of many hosts in parallel, because the delays of a slow name server would add up."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Compiled modules (.pyc): whether the next start of Python finds those of a package, or compiles all of it again.
+"""Checks whether the next start of Python finds a package's compiled modules (.pyc) or compiles all of them again.
 
-A package is judged by one file that each import of it reads, so a look costs a few files, and nothing is imported.
+A package is judged by one file that each import of it reads. So a check reads only a few files, and imports nothing.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from hccl_tools.common.project import ROOT
 from hccl_tools.common.record import Row
 
-STANDARD = "Python"  # in place of a module: Python's own
+STANDARD = "Python"  # instead of a module: Python's own
 OF_RANKS = ("mindspore", "numpy", "scipy", STANDARD)  # MindSpore imports NumPy and SciPy
 _OF_STANDARD = "threading.py"  # every program of this kind imports it, and no Python has it built in
 OFF, PREFIX, OPTIMIZED = "PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONOPTIMIZE"
-NONE, STALE = "none", "stale"  # what a package has; else the tag of another Python, such as cpython-310
+NONE, STALE = "none", "stale"  # what a package has; otherwise the tag of another Python, such as cpython-310
 _HEAD = 16  # bytes: the magic number, flags, and the time and size of the source or its digest
 _MOST_NAMES = 2000  # of a folder that are looked at
 _LONGEST_TAG = 40
@@ -37,7 +37,7 @@ class Uncompiled(Row):
 
 
 def look(names: Iterable[str], environment: Mapping[str, str]) -> list[Uncompiled]:
-    """Those of the modules that are here and not compiled.  environment: of the ranks."""
+    """The modules that are here and not compiled. environment: of the ranks."""
     found = []
     for name in names:
         folder, source = _place(name)

@@ -1,6 +1,6 @@
-"""The CANN of this host: where its environment leads, and which release that is.
+"""Finds the CANN of this host: the path in its environment, and the release there.
 
-Every host of a check of all hosts runs it, so it imports little.
+A check of all hosts runs this module on each of them, so it imports little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The distributions that Python finds here, by one look at the folders of sys.path and by their metadata.
+"""Finds the distributions that Python sees here, from one scan of the folders of sys.path and their metadata.
 
-importlib.metadata looks at all folders for each name, and its import takes longer than all other facts of a host.
+importlib.metadata scans all folders for each name, and its import takes longer than all other facts of a host.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _CODE = (".py", ".pyc", ".so", ".pyd")
 
 
 class Distributions:
-    """Those in the folders: a name is that of the first one, as for an import."""
+    """The distributions in the folders: the first one of a name counts, as for an import."""
 
     def __init__(self, folders: Iterable[str] | None = None) -> None:
         self._paths = grouped(
@@ -32,7 +32,7 @@ class Distributions:
         return next(filter(None, map(_read, self._paths.get(_key(name), ()))), None)
 
     def owners(self, modules: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """{module: (name, version)} of those of the modules that a distribution says it has."""
+        """{module: (name, version)} of those of the modules that a distribution states it has."""
         wanted, found = set(modules), dict[str, tuple[str, str]]()
         for paths in self._paths.values():
             for path in paths:
@@ -87,7 +87,7 @@ def _text(path: str) -> str:
 
 
 def is_module(name: str) -> bool:
-    """Whether Python finds a module of this name; a folder without code, which a removed package has left, is none."""
+    """Whether Python finds a module of this name; a folder without code, left by a removed package, does not count."""
     from importlib.util import find_spec
 
     try:

@@ -1,6 +1,6 @@
-"""The programs of the Ascend driver, hccn_tool and npu-smi: where they are, and what to do when one of them fails.
+"""Finds the programs of the Ascend driver, hccn_tool and npu-smi, and suggests what to do when one of them fails.
 
-The installation puts neither on PATH for every shell, so they are looked for in their own folders, too.
+The installation does not put them on PATH for every shell, so this module also searches their own folders.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HCCN_TOOL, NPU_SMI = "hccn_tool", "npu-smi"
 
 
 def setting(key: str, default: str) -> str:
-    """What /etc/ascend_install.info says of the installation, else `default`."""
+    """What /etc/ascend_install.info states about the installation, otherwise `default`."""
     return system_files.value(INSTALL_INFO, key) or default
 
 
@@ -37,7 +37,7 @@ def folders(name: str) -> list[str]:
 
 
 def find(name: str) -> str | None:
-    """The program's name where it is on PATH, else its path in its own folder; None: it cannot be run here."""
+    """The program's name where it is on PATH, otherwise its path in its own folder; None: it cannot be run here."""
     if programs.on_path(name):
         return name
     paths = (os.path.join(folder, name) for folder in folders(name))
@@ -45,7 +45,7 @@ def find(name: str) -> str | None:
 
 
 def word(name: str) -> str:
-    """The word that begins a command of the program; its bare name where it is nowhere."""
+    """The first word of a command of the program; its bare name if it is not found."""
     return find(name) or name
 
 
@@ -79,7 +79,7 @@ def missing(name: str) -> tuple[str, str]:
 
 
 def remedy(said: str) -> str:
-    """What to do when hccn_tool or npu-smi has failed and `said` so, as programs.said has it; fits the cause."""
+    """The remedy when hccn_tool or npu-smi has failed with this message (see programs.said); it fits the cause."""
     for pattern, text in _remedies():
         if re.search(pattern, said, re.IGNORECASE):
             return text
@@ -87,12 +87,12 @@ def remedy(said: str) -> str:
 
 
 def remedy_for(ended: programs.Ended) -> str:
-    """The same for all that the program has printed: the first line may say nothing of the cause."""
+    """The same for all output of the program: its first line may not name the cause."""
     return remedy(f"{ended.stderr}\n{ended.stdout}\n(exit {ended.status})")
 
 
 def telling(ended: programs.Ended) -> programs.Ended:
-    """The same with the line alone that tells the cause, where there is one: it need not be the first."""
+    """The same with only the line that names the cause, if there is one: it need not be the first."""
     lines = [line.strip() for line in (ended.stderr + "\n" + ended.stdout).splitlines() if line.strip()]
     patterns = [pattern for pattern, _ in _remedies()]
     found = [line for line in lines if any(re.search(pattern, line, re.IGNORECASE) for pattern in patterns)]
@@ -105,7 +105,7 @@ def _as_other_user() -> str:
 
 
 def _remedies() -> list[tuple[str, str]]:
-    """(what it says, what to do), the surest first."""
+    """(what it states, what to do), the surest first."""
     libraries = f"{root()}/driver/lib64"
     path = f"{libraries}/driver:{libraries}/common:$LD_LIBRARY_PATH"
     return [

@@ -1,4 +1,4 @@
-"""Who uses the GPUs of this host, and how much of their memory, as nvidia-smi says it."""
+"""Reads from nvidia-smi which processes use the GPUs of this host, and how much GPU memory is in use."""
 
 from __future__ import annotations
 

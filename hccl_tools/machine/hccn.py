@@ -1,4 +1,4 @@
-"""The network addresses of a host's devices: from hccn_tool, else from hccn.conf."""
+"""Reads the network addresses of a host's devices from hccn_tool, otherwise from hccn.conf."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def ask(questions: Mapping[int, Sequence[str]]) -> dict[int, programs.Ended]:
         waiting = [device for device in waiting if "is busy" in answers[device].stdout + answers[device].stderr]
         if not waiting:
             break
-        time.sleep(0.1 * (attempt + 1))  # no event says when the tool's lock is free
+        time.sleep(0.1 * (attempt + 1))  # no event states when the tool's lock is free
     return answers
 
 

@@ -1,4 +1,4 @@
-"""This host as a rank table describes it: its addresses, its NPUs, and which server of a table it is."""
+"""This host as a rank table describes it: its addresses, its NPUs, and its server in a table."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _by_look_up(servers: Sequence[Sequence[str]]) -> list[int]:
 
 
 def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf: str = hccn.DEFAULT_CONF) -> bool:
-    """Whether nothing can tell which host a server is: its name belongs to nobody, and its devices cannot be asked.
+    """Whether it cannot be determined which host a server is: its name cannot be resolved, nor its devices queried.
 
     So it is with the name of a job as server_id.  For a server that `servers_here` does not take.
     """
@@ -105,7 +105,7 @@ def may_be_here(names: Sequence[str], device_ips: Mapping[int, str | None], conf
 
 
 def devices() -> list[int]:
-    """The physical ids of the NPUs of this host, sorted: those of /dev, else those that npu-smi names."""
+    """The physical ids of the NPUs of this host, sorted: those of /dev, otherwise those that npu-smi names."""
     return nodes() or sorted(_devices_of_npu_smi())
 
 
@@ -132,7 +132,7 @@ def _devices_of_npu_smi() -> set[int]:
 def npu_chips(text: str) -> dict[int, tuple[int, int]]:
     """{device id: (NPU ID, Chip ID)} of the table that ``npu-smi info -m`` prints.
 
-    The device id is in the column "Chip Phy-ID" (A3 and 950), else in "Chip Logic ID", which is "-" for
+    The device id is in the column "Chip Phy-ID" (A3 and 950), otherwise in "Chip Logic ID", which is "-" for
     the row of the board's controller.
     """
     rows = [re.split(r" {2,}|\t", line.strip()) for line in text.splitlines() if line.strip()]

@@ -1,6 +1,6 @@
-"""Refuses a Python that is too old or lacks a package, in one line instead of a traceback.
+"""Refuses a Python that is too old or lacks a package, with one line instead of a traceback.
 
-Every command imports this before anything else of the project.  Kept to syntax that Python 2.7 reads.
+Every command imports this module before all others of the project.  It uses only Python 2.7 syntax.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The TCP ports of this network namespace: those that the kernel may give to connections, and where servers listen."""
+"""The TCP ports of this network namespace: those that the kernel may assign, and those on which servers listen."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def outgoing(root: str = "") -> range | None:
 
 
 def reserved(root: str = "") -> str:
-    """The list of ports that the kernel leaves out, as it has it: ``8080,60000-60031``."""
+    """The list of ports that the kernel leaves out, in its own form: ``8080,60000-60031``."""
     return system_files.read(root + RESERVED) or ""
 
 
 def handed_out(ports: Collection[int], root: str = "") -> set[int]:
-    """Those of the ports that the kernel may give to any outgoing connection."""
+    """The ports among these that the kernel may give to any outgoing connection."""
     found = set(ports) & set(outgoing(root) or ())
     for part in reserved(root).split(",") if found else ():
         found -= set(_ports(part.replace("-", " ")) or ())
@@ -35,13 +35,13 @@ def handed_out(ports: Collection[int], root: str = "") -> set[int]:
 
 
 def to_keep_free(ports: str, root: str = "") -> str:
-    """The command of root after which the kernel gives these ports away no more; what was kept so far stays kept."""
+    """The command of root that makes the kernel reserve these ports, in addition to those reserved so far."""
     kept = ",".join(filter(None, (reserved(root), ports)))
     return f"sysctl -w net.ipv4.ip_local_reserved_ports={kept}"
 
 
 def listening(ports: Collection[int], root: str = "") -> set[int]:
-    """Those of the ports at which a server listens."""
+    """The ports among these on which a server listens."""
     wanted = set(ports)
     if not wanted:
         return wanted  # the kernel takes milliseconds to list its sockets

@@ -1,4 +1,4 @@
-"""The NPUs of this host, who uses them, and how much of their memory, as ``npu-smi info`` prints it."""
+"""Reads from ``npu-smi info`` the NPUs of this host, the processes that use them, and how much memory is in use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Holder(Row):
 
 
 class Use(Record):
-    """What npu-smi says; failure: why it says nothing, "" if it does."""
+    """What npu-smi reports; failure: why it states nothing, "" if it does."""
 
     cards: Mapping[int, Card] = {}  # by device
     holders: Sequence[Holder] = ()

@@ -1,4 +1,4 @@
-"""What nvidia-smi says of the GPUs, as tables of its csv form; the fields are those of its --help-query-gpu."""
+"""Reads GPU data from nvidia-smi in its CSV form; its --help-query-gpu lists the fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs of the host: found by name, run without a shell, each with a time limit."""
+"""Finds programs of the host by name, and runs them without a shell, each with a time limit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ended(Row):
 
 
 def end_with_parent() -> None:
-    """From now on this process ends by SIGKILL when its parent has ended in any way."""
+    """Makes the kernel end this process by SIGKILL when its parent has ended in any way."""
     import ctypes
 
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG of <linux/prctl.h>
@@ -101,7 +101,7 @@ _OF_PYTHON = (
 
 
 def environment() -> dict[str, str]:
-    """That of a program whose answer we read.
+    """The environment of a program whose answer we read.
 
     The tools of the driver count physical devices and must not see a list that renumbers them.  A Python must not be
     told to print more, to wait at its end, or to write in another encoding.

@@ -1,4 +1,4 @@
-"""What a 950 host says of its own devices: /etc/hccl_rootinfo.json, which HCCL reads, too.
+"""Reads a 950 host's description of its own devices: /etc/hccl_rootinfo.json, which HCCL also reads.
 
 It has the entries of a version 2.0 rank table, for all devices of the host and without ranks:
 

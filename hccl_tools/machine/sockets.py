@@ -1,4 +1,4 @@
-"""The TCP sockets of this network namespace, as the kernel's tables have them."""
+"""Reads the TCP sockets of this network namespace from the kernel's tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Socket(Row):
 
 
 def all_tcp(root: str = "") -> Iterator[Socket]:
-    """Those of all users; root: the folder that replaces / in tests."""
+    """The TCP sockets of all users; root: the folder that replaces / in tests."""
     for table in TABLES:
         try:
             with open(root + table, encoding="ascii", errors="replace") as file:

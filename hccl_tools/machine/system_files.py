@@ -1,4 +1,4 @@
-"""Small files of the system, which may be missing: /proc, /sys, /etc, and what Ascend's packages install."""
+"""Reads small system files that may be missing: in /proc, /sys and /etc, and those of Ascend's packages."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which devices of this host the ranks may see, and by which numbers: the one picture that everything else asks.
+"""Determines which devices of this host the ranks may see, and their numbers; all other modules take both from here.
 
-A device has two numbers.  Its physical id is in rank tables, locks, --devices, /dev/davinciN, hccn_tool and npu-smi.
-Its index is what a process knows it by, and so DEVICE_ID: its place among the devices that the process sees.
+A device has two numbers.  Rank tables, locks, --devices, /dev/davinciN, hccn_tool and npu-smi use its physical id.  A
+process, and therefore DEVICE_ID, uses its index: its place among the devices that the process sees.
 
-What limits them:
+These limit the devices:
   /dev                        CANN numbers the devices of a container from 0, in the order of their physical ids
-  ASCEND_RT_VISIBLE_DEVICES   places in that order, ascending; CANN numbers those that it names from 0 anew
+  ASCEND_RT_VISIBLE_DEVICES   places in that order, ascending; CANN numbers the named devices from 0 again
   CUDA_VISIBLE_DEVICES        GPUs by number or UUID, in any order, or a MIG device
   SLURM_STEP_GPUS and others  the host's numbers, where the variables count only what Slurm gave the job
 ASCEND_VISIBLE_DEVICES and NPU_VISIBLE_DEVICES limit no process: the container runtime reads the first one when it
@@ -33,7 +33,7 @@ class Visible(Record):
 
     ids: tuple[int, ...] | None = None  # their physical ids, in the order of the index; None: any, by the same number
     limit: str = ""  # the variable that limits them, with its value; empty: none does
-    certain: bool = True  # False: the ids are only places, because nobody tells the physical ones
+    certain: bool = True  # False: the ids are only places, because the physical ones are not known
     of_slurm: bool = False  # the ids are the host's, and programs in the job count its own devices from 0
 
     def index(self, device: int) -> int | None:
@@ -47,14 +47,14 @@ class Visible(Record):
         return bool(self.limit) and self.index(device) is None
 
     def numbering(self, devices: list[int]) -> str:
-        """By which numbers the ranks know the devices, and why."""
+        """The numbers by which the ranks know the devices, and the reason."""
         why = self.limit or tr("CANN counts the devices in /dev")
         indices = [device if index is None else index for device, index in zip(devices, map(self.index, devices))]
         numbers = ",".join(map(str, indices))
         return tr("{why}: DEVICE_ID {numbers} for {devices}", why=why, numbers=numbers, devices=listed(devices))
 
     def refusal(self, devices: list[int]) -> Refusal:
-        """That `devices` are hidden, and what to do."""
+        """The message that `devices` are hidden, and what to do."""
         return refused(
             "{devices} cannot be used: {limit} shows the ranks only {visible}; choose from those, or: unset {name}",
             devices=named("device", devices),
@@ -94,9 +94,9 @@ def npus() -> Visible:
 
 
 def _places(text: str, here: list[int]) -> list[int]:
-    """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: nobody knows).  Raises Refusal.
+    """The places that ASCEND_RT_VISIBLE_DEVICES names, among the devices `here` (none: unknown).  Raises Refusal.
 
-    CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log says so.
+    CANN reads the list up to the first mistake, and nothing of one that does not ascend; only its own log states this.
     """
     found: list[int] = []
     for word in text.split(","):
@@ -176,7 +176,7 @@ def hides_all_gpus() -> bool:
 
 
 def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
-    """The number of the GPU that the word of the variable names; None: nobody knows.  Raises Refusal."""
+    """The number of the GPU that the word of the variable names; None: unknown.  Raises Refusal."""
     number = whole_number(word, 0, _MOST)
     if number is not None:
         return number
@@ -198,7 +198,7 @@ def _uuids() -> list[str]:
 
 
 def number_of_gpus() -> int:
-    """How many GPUs nvidia-smi lists here, whatever the variable says."""
+    """How many GPUs nvidia-smi lists here, whatever the variable states."""
     return sum(line.startswith("GPU ") for line in _listed_gpus().splitlines())
 
 

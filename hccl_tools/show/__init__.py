@@ -1,1 +1,1 @@
-"""Shows a rank table to a person: as a table on the terminal or as an SVG."""
+"""Shows a rank table to people, as a table on the terminal or as an SVG."""

@@ -1,6 +1,6 @@
-"""Draws an overview as an SVG: one box per server, with its devices in groups, each with its rank.
+"""Draws an overview as an SVG: one box per server, with its devices in groups and the rank of each.
 
-Lengths are in SVG's user units, of which a character of the fixed-width font is at most 7.3 wide.
+Lengths are in SVG's user units. A character of the fixed-width font is at most 7.3 units wide.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The network of a rank table's devices: as a matrix on the terminal, or as a document for other programs."""
+"""Shows the network of a rank table's devices: as a matrix on the terminal, or as a document for programs."""
 
 from __future__ import annotations
 

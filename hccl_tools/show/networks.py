@@ -1,4 +1,4 @@
-"""What show_hccl.py shows of a version 2.0 table, which lists ranks: in the place of servers their inner networks."""
+"""The view of a version 2.0 table in show_hccl.py: it lists ranks, so inner networks replace the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What show_hccl.py shows of a rank table: its servers, and runs of servers that are alike."""
+"""The view of a rank table in show_hccl.py: its servers, with consecutive servers that are alike in one line."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Server(Record):
 
 
 class Overview(Record):
-    """What to show of a table.
+    """The data of a table that is shown.
 
     version:  the table's, as text.        headline: the table in one line.
     warnings: what is wrong with it, as lines.
     servers:  all, in the order of ranks.  runs: lists of consecutive servers that are alike.
     group_of: the group of a device, from its number.
-    ranks:    of a version 2.0 table its ranks for --json, whose `servers` are networks; else None.
+    ranks:    of a version 2.0 table its ranks for --json, whose `servers` are networks; otherwise None.
     """
 
     version: str

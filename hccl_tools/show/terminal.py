@@ -1,4 +1,4 @@
-"""An overview as a table on the terminal, by rich; `colours` says whether it has colours."""
+"""Shows an overview as a table on the terminal, with rich; `colours` decides whether it has colours."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FILE_WIDTH = 160  # columns if stdout is not a terminal: so many that nothing i
 
 
 def show(view: overview.Overview) -> None:
-    """Prints the Overview on stdout: one line per device if there are few, else one line per run of servers."""
+    """Prints the Overview on stdout: one line per device if there are few, otherwise one line per run of servers."""
     console = _console()
     devices = sum(len(server.devices) for server in view.servers)
     columns, rows = (_detailed if devices <= overview.MAX_DETAILED else _folded)(view)

@@ -1,1 +1,1 @@
-"""A rank table as data: its text, formats, columns, and places in its text."""
+"""A rank table as data: its text, formats and columns, and positions in its text."""

@@ -1,4 +1,4 @@
-"""Addresses as HCCL reads them, by inet_pton: no leading zeros, no prefix length, no zone."""
+"""Parses addresses as HCCL does, with inet_pton: no leading zeros, no prefix length, no zone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OWN = bytes(15) + b"\1"  # ::1
 
 
 def family(address: str) -> int | None:
-    """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, else None."""
+    """socket.AF_INET or AF_INET6 of an address that inet_pton accepts, otherwise None."""
     return {4: _socket.AF_INET, 16: _socket.AF_INET6}.get(len(packed(address)))
 
 
@@ -36,12 +36,12 @@ def bare(text: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this host reaches itself there; a name is none."""
+    """Whether only this host reaches itself at the address; False for a name."""
     return family(address) is not None and (address.startswith("127.") or packed(address) == _OWN)
 
 
 def is_of_one_link(address: str) -> bool:
-    """Whether it is an IPv6 address that means another host on every network: fe80::1 and its like."""
+    """Whether it is an IPv6 address that names a different host on every network, such as fe80::1."""
     found = packed(address)
     return len(found) == len(_OWN) and found[0] == 0xFE and found[1] & 0xC0 == 0x80
 
@@ -52,7 +52,7 @@ def is_one_of(address: str | None, listed: str) -> bool:
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether `text` is an example that nobody replaced: 10.*.*.*, xx.xx.xx.xx, a.b.c.d, "Master节点IP地址".
+    """Whether `text` is an example that was not replaced: 10.*.*.*, xx.xx.xx.xx, a.b.c.d, "Master节点IP地址".
 
     A placeholder has four parts, one of them a run of stars or of one letter; node1.a.example.com is a name.
     """

@@ -1,4 +1,4 @@
-"""The grammar of ``--devices``: which devices of a host.
+"""Parses ``--devices``, which selects devices of a host.
 
     range  = "[" number "," number ")"        half open: [4,8) is 4,5,6,7
     list   = part { "," part }                0,1,4,5
@@ -7,8 +7,8 @@
 
 Blanks are allowed around numbers.  The order of a list is the order of the ranks.
 
-Other tools take what they do not check: MindSpore's hccl_tools.py and the scripts of mindformers cut two numbers out
-of the text, so [0,8] and [0-8) are [0,8) there.  Where such a text can mean one thing only it is understood, with a
+Other tools accept text that they do not check: MindSpore's hccl_tools.py and the scripts of mindformers extract two
+numbers from it.  So [0,8] and [0-8) are [0,8) there.  If such a text can have only one meaning, we accept it with a
 remark.
 """
 

@@ -1,4 +1,4 @@
-"""Finds the format of a rank table from its content, and files that only look like one."""
+"""Detects the format of a rank table from its content, and files that only look like one."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _shape(table: JsonObject) -> str:
 
 
 def _may_be_another(table: object) -> bool:
-    """Whether a closer look is needed: the first rank of a table with the usual keys says that it is one."""
+    """Whether a closer look is needed: the first rank of a table with the usual keys states that it is one."""
     if not isinstance(table, dict) or not _USUAL.issuperset(table):
         return True
     servers = table.get("server_list")

@@ -1,4 +1,4 @@
-"""A rank table that a user names: a file, or "-" for standard input."""
+"""Reads a rank table that the user names: a file, or "-" for standard input."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ STDIN = "-"
 
 
 def shown(path: str) -> str:
-    """How messages name it."""
+    """Its name in messages."""
     return tr("standard input") if path == STDIN else one_line(path)
 
 
 def read_bytes(path: str) -> bytes:
-    """Its bytes, as many as a file may have.  Raises rank_table.NotReadable."""
+    """Its bytes, up to the size limit of a file.  Raises rank_table.NotReadable."""
     if path != STDIN:
         return rank_table.read_bytes(path)
     name = shown(path)

@@ -1,4 +1,4 @@
-"""JSON files that are not rank tables and that people give in the place of one: each is named for what it is."""
+"""Identifies other JSON files that people pass instead of a rank table, and names what each one is."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _BY_KEY = {
     "outcome": (marked("the launch.json of a run"), marked('name the file that its "rank_table" has')),
 }
 
-# The same for keys that a table may have beside its own: only a file without rank ids is such a one.
+# The same for keys that a table may have in addition to its own: only a file without rank ids is such a one.
 _WITHOUT_RANKS = {
     "tor_ip": (
         marked("Volcano's ranktable_tor.json: the switch of each device"),

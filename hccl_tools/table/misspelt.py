@@ -1,4 +1,4 @@
-"""Texts that are nearly an address: what a person may have meant by 10.9.0.256, 10,9,0,1 or 10.9.0.1/24."""
+"""Suggests the address that a person may have meant by 10.9.0.256, 10,9,0,1 or 10.9.0.1/24."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _LETTERS = str.maketrans("OoIl|", "00111")  # what is typed for a digit
 _COMMAS = str.maketrans(",;。、·", ".....")  # and for a dot
 _SIGNS = frozenset(".,;:/%@ ")  # an address, or what is nearly one, has one of them
 _NUMBERS = re.compile(r"[0-9]+(?:\.[0-9]*){1,7}")  # too few or too many, or one too large
-_MOST_PART = 5  # characters of a part with something else than digits in it, beside three numbers
+_MOST_PART = 5  # characters of a part with something else than digits in it, next to three numbers
 
 
 def is_nearly_an_address(text: str) -> bool:
-    """Whether `text` looks like an address and is none, with or without what it means."""
+    """Whether `text` looks like an address but is not one, whether or not its meaning is clear."""
     if _is_plain_name(text) or family(text) is not None or not any(c.isdigit() for c in text):
         return False
     cleaned = _cleaned(text)
@@ -32,7 +32,7 @@ def is_of_numbers(text: str) -> bool:
 
 
 def meant(text: str) -> str | None:
-    """The one address that a misspelt one can mean; None where there is none, or `text` is not a misspelt address."""
+    """The only address that a misspelt one can mean; None if there is none, or if `text` is not a misspelt address."""
     if _is_plain_name(text):
         return None
     cleaned = _cleaned(text)

@@ -1,4 +1,4 @@
-"""Files that are not JSON at all and that people give in the place of a rank table: each is named for what it is."""
+"""Identifies files that are not JSON and that people pass instead of a rank table, and names what each one is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line and column of a place in a JSON document; needed only when something is wrong there.
+"""Finds the line and column of a place in a JSON document; needed only when something is wrong there.
 
 The text is known to be JSON.  Values in between are skipped at the speed of the json module.
 """
@@ -39,7 +39,7 @@ def _with_place(problem: Problem, offsets: dict[str, int], rows: dict[int, tuple
     while place and place not in offsets:
         place = place.rpartition("/")[0]
     if place == "":
-        return problem  # the whole document: line 1 would say nothing
+        return problem  # the whole document: line 1 would state nothing
     row, column = rows[offsets[place]]
     return problem._replace(row=row, column=column)
 

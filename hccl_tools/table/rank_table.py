@@ -1,4 +1,4 @@
-"""A rank table as a document: build it, name it, write it, read it back."""
+"""A rank table as a document: builds, names, writes and reads it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Server(Row):
 
     @property
     def host(self) -> str:
-        """At what other hosts reach it: its first IPv4 address, else its name."""
+        """The address at which other hosts reach it: its first IPv4 address, otherwise its name."""
         return next((name for name in self.names if len(packed(name)) == 4), self.server_id.strip())
 
     def device_ips(self) -> dict[int, str | None]:
@@ -160,7 +160,7 @@ def _no_such_number(name: str) -> NoReturn:
 def servers_of_ranks(table: object, size: int | None = None) -> list[Server]:
     """The servers of a good version 2.0 table, which lists ranks only; they have no names.
 
-    size: the ranks of each, where that is known; else a device that comes again is that of the next server.
+    size: the ranks of each, where that is known; otherwise a device that comes again is that of the next server.
     """
     entries = [(int(rank["rank_id"]), str(rank["device_id"]), number) for number, rank in objects(table, "rank_list")]
     found: list[list[Device]] = []

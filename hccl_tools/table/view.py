@@ -1,7 +1,7 @@
 """A rank table as the rules need it: its servers, and its devices as columns.
 
-A table of 100,000 ranks is judged in well under a second.  So the values are in plain lists, one entry per
-device, which Python's built-in functions process.  The JSON pointer of a device is built only for a problem.
+The rules judge a table of 100,000 ranks in well under a second.  So the values are in plain lists, one entry per
+device, which Python's built-in functions process.  A device's JSON pointer is built only for a problem.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def listed(parent: object, key: str, base: str = "") -> list[tuple[str, Entry]]:
 
 
 def text(entry: Entry, key: str) -> str | None:
-    """entry[key] if it is a text, else None."""
+    """entry[key] if it is a text, otherwise None."""
     value = entry.get(key)
     return value if isinstance(value, str) else None
 
@@ -180,5 +180,5 @@ def texts(entries: Iterable[Entry], key: str) -> list[str | None]:
 
 
 def number(value: object) -> int | None:
-    """The whole number that a text is, else None."""
+    """The whole number that a text is, otherwise None."""
     return whole_number(value) if isinstance(value, str) else None

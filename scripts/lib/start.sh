@@ -1,15 +1,15 @@
 # shellcheck shell=bash
-# The only library of the scripts: finds Python and becomes the launcher, tools/launch/main.py.
+# The only library of the scripts: finds Python and replaces itself with the launcher, tools/launch/main.py.
 #
-#   . start.sh ENGINE ARGUMENT... KEY=VALUE... -- WORD...      what the script is about, and what the user typed
-#   . start.sh main:FILE WORD...                               becomes this Python command instead
+#   . start.sh ENGINE ARGUMENT... KEY=VALUE... -- WORD...      the script's declarations, and the user's arguments
+#   . start.sh main:FILE WORD...                               runs this Python command instead
 #
-# The caller's environment is the ranks', so nothing of it may change here, and nothing of it may steer us. An exported
-# function replaces the command of its name, but in posix mode none replaces `.`, `exec` and `unset`. So the first line of
-# a script turns that on, and notes in LAUNCH_CALLER whether it was on, and which options bash had: Python puts both back.
-# (With the option -k, words such as devices=0 would be assignments.)
-# Commands that a function may replace run in subshells without the function. Python itself gets -E -s, so that no variable
-# and no package of the user's steers it. What BASH_ENV does before the first line is out of reach, for every bash script.
+# The ranks inherit the caller's environment. This file must not change it, and the environment must not change what this
+# file does. An exported function replaces the command with its name. In posix mode it cannot replace `.`, `exec` and
+# `unset`. So the first line of a script turns posix mode on. LAUNCH_CALLER records the mode before, and bash's options:
+# Python restores both. (With the option -k, words such as devices=0 would be assignments.)
+# Commands that a function may replace run in subshells without the function. Python gets -E -s, so that the user's
+# variables and packages do not affect it. No bash script can prevent what BASH_ENV does before the first line.
 
 case ${BASH_VERSINFO[5]} in
   *-linux*) ;;
@@ -24,13 +24,13 @@ case ${BASH_VERSINFO[5]} in
     ;;
 esac
 
-# The user's $PYTHON, else the Python on PATH; no other Python replaces the one that the user names.
+# The user's $PYTHON, otherwise the Python on PATH. Another Python never replaces the one that the user names.
 LAUNCH_PYTHON=$(
-  \unset -f type # a function of this name, and a list of programs that bash must not find
+  \unset -f type # a function with this name, and the list of programs that bash must not find
   \unset EXECIGNORE
   type -P -- "${PYTHON:-python}" || { [[ -z ${PYTHON-} ]] && type -P python3; }
 ) || LAUNCH_PYTHON=''
-# Only a program of another name is asked whether it is a Python: the question takes as long as a start of Python.
+# Only a program with another name is tested for being a Python: the test takes as long as a start of Python.
 case ${LAUNCH_PYTHON##*/} in
   '' | python | python[0-9] | python[0-9].[0-9]* | pypy*) LAUNCH_WORD=program ;;
   *) LAUNCH_WORD=$("$LAUNCH_PYTHON" -E -s -c 'print("program")' </dev/null 2>/dev/null) || LAUNCH_WORD='' ;;
@@ -56,9 +56,9 @@ if [[ -z $LAUNCH_PYTHON || $LAUNCH_WORD != program ]]; then
 fi
 
 case $1 in
-  main:*) \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/${1#main:}" "${@:2}" ;; # a command that is Python's own
+  main:*) \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/${1#main:}" "${@:2}" ;; # a command in Python
   *)
-    # While Python starts, Ctrl-C would end it with a traceback, so it is ignored until main.py heeds what the caller does.
+    # During its start, Ctrl-C would end Python with a traceback. So INT is ignored until main.py restores the setting.
     LAUNCH_IGNORED=$(</proc/$$/status) && LAUNCH_IGNORED=${LAUNCH_IGNORED#*SigIgn:?} && LAUNCH_IGNORED=${LAUNCH_IGNORED%%$'\n'*}
     \trap '' INT
     \exec "$LAUNCH_PYTHON" -E -s "${LAUNCH_LIB%/scripts/lib}/tools/launch/main.py" \

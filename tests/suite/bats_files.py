@@ -1,7 +1,7 @@
-"""pytest runs the .bats files, too: one session, one report, and one way to choose tests.
+"""Runs the .bats files in pytest: one session, one report, and one way to choose tests.
 
-A file is run by one `bats`, which tells each test's result by a line of TAP (test anything protocol) when that test
-ends.  Where a worker has only some of the tests, bats gets their names.
+One `bats` runs a file, and prints each test's result as a line of TAP (test anything protocol) when that test ends.
+If a worker has only some of the tests, bats gets their names.
 """
 
 import contextlib
@@ -19,19 +19,19 @@ _TEST = re.compile(r"""@test (["'])(.*?)\1 \{""")
 _TAGS = re.compile(r"# bats (file|test)_tags=(.*)$")
 _MPIRUN = re.compile(r"^ *need [a-z ]*\bmpirun\b", re.M)
 _RESULT = re.compile(r"(not )?ok \d+ .*?( # skip ?(.*))?$")
-_LIMIT = int(os.environ.get("BATS_LIMIT", "600"))  # seconds for one test: one that hangs is named, and ends
+_LIMIT = int(os.environ.get("BATS_LIMIT", "600"))  # seconds for one test: a test that hangs is ended and reported
 _LATE = f"no result after {_LIMIT} s (BATS_LIMIT): bats and what it had started were killed"
 
 
 class BatsFailure(Exception):
-    """A bats test failed; the text is what bats said of it."""
+    """A bats test failed; the text is the output of bats about it."""
 
 
 class BatsFile(pytest.File):
-    """A file of tests for bats."""
+    """A file with bats tests."""
 
     def collect(self):
-        """Its tests, with bats' tags as marks, and the mark mpirun for those that ask for it, or whose functions do."""
+        """Its tests, with bats' tags as marks, and the mark mpirun if they, or functions that they call, need it."""
         tags, of_file = [], []
         text = self.path.read_text(encoding="utf-8")
         asking = _asking(text)
@@ -50,7 +50,7 @@ class BatsFile(pytest.File):
 
 
 def _asking(text):
-    """The numbers of the lines, from 0, where tests begin that need mpirun."""
+    """The line numbers, from 0, of the tests that need mpirun."""
     parts = [  # (number of its first line, first line, body) of each function and test
         (text.count("\n", 0, found.start()), found[1], found[2])
         for found in re.finditer(r"^(\w+\(\)|@test .*) \{(.*(?:\n(?!\}|\S+\(\) \{|@test ).*)*)", text, re.M)
@@ -65,10 +65,10 @@ class BatsTest(pytest.Item):
     """A test of a .bats file."""
 
     line = 0
-    run = None  # the bats that runs it, if that runs already
+    run = None  # the bats that runs it, once it has started
 
     def runtest(self):
-        """Waits for bats' word of this test; the first test of a unit starts bats."""
+        """Waits for bats' result of this test; the first test of a unit starts bats."""
         if self.run is None:
             units = schedule.units([item.nodeid for item in self.session.items])
             unit = [item for item in self.session.items if units[item.nodeid] == units[self.nodeid]]
@@ -79,11 +79,11 @@ class BatsTest(pytest.Item):
         self.run.result_of(self)
 
     def repr_failure(self, excinfo):
-        """What bats said, without Python's frames."""
+        """The output of bats, without Python's frames."""
         return str(excinfo.value) if isinstance(excinfo.value, BatsFailure) else super().repr_failure(excinfo)
 
     def reportinfo(self):
-        """Where pytest says that the test is."""
+        """The location of the test in pytest's reports."""
         return self.path, self.line, self.name
 
 
@@ -93,8 +93,8 @@ class BatsRun:
     def __init__(self, path, tests):
         chosen = "|".join(re.sub(r"([][\\.^$*+?(){}|])", r"\\\1", test.name) for test in tests)
         self.left = tests  # without a result
-        self.results = {}  # test: (passed, what bats said, why it was skipped)
-        self.line = ""  # read, but not yet of any test
+        self.results = {}  # test: (passed, output of bats, why it was skipped)
+        self.line = ""  # read, but not assigned to a test yet
         self.late = False  # it was killed, because a test took too long
         self.process = subprocess.Popen(
             ["bats", "--tap", "--filter", f"^({chosen})$", str(path)],
@@ -111,7 +111,7 @@ class BatsRun:
             first = self.left.pop(0)
             self.results[first] = self._next_result()
             if not self.left:
-                self.process.wait(_LIMIT)  # so what bats has cost counts for this file
+                self.process.wait(_LIMIT)  # so that the time of bats counts for this file
         passed, said, skipped = self.results[test]
         if not passed:
             raise BatsFailure(said)
@@ -125,14 +125,14 @@ class BatsRun:
             return False, f"{_LATE if self.late else 'bats ended without a word of this test'}\n{before}", None
         self.line = ""
         said = ""
-        if found[1] or not self.left:  # else what comes is of the next test
+        if found[1] or not self.left:  # otherwise the next output belongs to the next test
             said = re.sub("(?m)^# ?", "", self._until_result())
             said += _LATE if self.late else ""
         why_skipped = (found[3] or "no reason is given") if found[2] else None
         return not (found[1] or said), said, why_skipped
 
     def _until_result(self):
-        """What bats prints before its next result, or before its end; that result is in `line`."""
+        """The output of bats before its next result, or before its end; `line` has that result."""
         said = []
         timer = threading.Timer(_LIMIT, self._give_up)
         timer.daemon = True
@@ -162,7 +162,7 @@ class BatsRun:
 
 
 def _and_descendants(pid):
-    """The process and all that it and its children have started, parents first."""
+    """The process and all its descendants, parents first."""
     children = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # it has ended

@@ -1,10 +1,10 @@
-"""One test for a rule that holds for many things: it asks about each of them, and its failure names all that break it.
+"""Writes one test for a rule with many cases: it checks each case, and its failure names all that break the rule.
 
-  @for_each("path", files)           where pytest.mark.parametrize would make a test of each path
+  @for_each("path", files)           pytest.mark.parametrize would make one test per path
   def test_a_file_is_short(path):
       assert ...
 
-With parametrize each thing costs a test, in each worker, before anything is asked.
+With parametrize each case is a test that costs time in each worker, before the first test runs.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ _FAILURES = (Exception, pytest.fail.Exception)
 
 
 def for_each(names, cases, ids=str):
-    """One test of a function and of many values of the arguments that `names` names, as parametrize has them.
+    """One test of a function with many values for the arguments in `names`, as in parametrize.
 
     `cases` may be a function that returns the values: then a worker that only lists the tests does not read them.
     A case has its own `tmp_path` and `monkeypatch`; all other fixtures serve all cases.  `ids` makes the name of
@@ -42,7 +42,7 @@ def for_each(names, cases, ids=str):
 
 
 def ask_all(function, names, cases, ids, shared):
-    """Calls the function with each case; fails with the names of all that failed, and what was wrong."""
+    """Calls the function with each case; the failure names all cases that failed, and what was wrong."""
     __tracebackhide__ = True
     cases, wrong, skipped, first = list(cases), [], [], None
     assert cases, "there is nothing to ask about"
@@ -77,7 +77,7 @@ def own(shared, number):
 
 
 def told(failure):
-    """What a failure says, and of an error that is not an assertion its type and its place, too."""
+    """The text of a failure; for an error that is not an assertion, also its type and its place."""
     if isinstance(failure, (AssertionError, pytest.fail.Exception)):
         return str(failure)
     last = failure.__traceback__
@@ -87,7 +87,7 @@ def told(failure):
 
 
 def none(found, remedy=""):
-    """Fails with all that was found, one line per problem; pytest's own message cuts long lists off."""
+    """Fails with everything that was found, one line per problem; pytest's own message truncates long lists."""
     __tracebackhide__ = True
     found = [str(one) for one in found]
     assert not found, "\n".join([*found, *([remedy] if remedy else [])])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""git's hook commit-msg: refuses a message that has another form than CONTRIBUTING.md asks for.
+"""The commit-msg hook of git: refuses a message that does not have the form in CONTRIBUTING.md.
 
 ln -s ../../tests/suite/commit_message.py .git/hooks/commit-msg
 """
@@ -10,7 +10,7 @@ import sys
 LONGEST = 72  # columns
 _SUBJECT = re.compile(r"[\w.+/-]+( [\w.+/-]+){0,2}: \S.*")
 _MADE_BY_GIT = re.compile(r"(Merge|Revert|fixup!|squash!|amend!) ")
-_CUT = "# ------------------------ >8 ------------------------"  # of git commit --verbose: what follows is the change
+_CUT = "# ------------------------ >8 ------------------------"  # from git commit --verbose: the change follows
 
 
 def faults(text):

@@ -1,13 +1,13 @@
-"""What the tests cost in processor time, which does not depend on what else the machine does.
+"""Measures the processor time of the tests, which does not depend on the machine's other work.
 
-A test's own time and that of all processes that it has waited for count.  What a test leaves to others to wait for,
+The time of a test and of all processes that it has waited for counts.  The time of processes that others wait for,
 such as a daemon of Slurm, does not.
 """
 
 import os
 from collections import Counter
 
-NAME = "processor"  # of the property that a test's last report has
+NAME = "processor"  # of the property in a test's last report
 _of_files = Counter()  # seconds of each file
 
 
@@ -25,7 +25,7 @@ def add(report):
 
 
 def lines(most):
-    """The sum, and the files that took most of it.  most: how many files are listed; 0: all; None: none."""
+    """The total, and the files with the highest times.  most: how many files are listed; 0: all; None: none."""
     whole = sum(_of_files.values())
     if whole:
         yield f"processor time of the tests: {whole:,.0f} s"

@@ -1,4 +1,4 @@
-"""What the tests share: a good rank table to spoil, simulated cards, and a closed environment."""
+"""Fixtures that the tests share: a valid rank table to edit, simulated cards, and an isolated environment."""
 
 import os
 import shutil
@@ -15,14 +15,14 @@ from supervise.small_launcher import launcher  # noqa: F401 - a fixture
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from tools.supervise.world import HANDLED  # noqa: E402 - the path is there now
+from tools.supervise.world import HANDLED  # noqa: E402 - the path is set now
 
 _OURS = ("ASCEND", "CUDA_VISIBLE", "DEVICE", "HCC", "MINDSPORE", "MS_", "NPU", "PYTHON", "RANK")
 
 
 @pytest.fixture(autouse=True)
 def the_same_interrupt():
-    """A test that leaves another handler of SIGINT takes Ctrl-C from all tests after it in its process."""
+    """Checks that a test restores the handler of SIGINT: otherwise Ctrl-C no longer ends later tests."""
     before = signal.getsignal(signal.SIGINT)
     yield
     if signal.getsignal(signal.SIGINT) is not before:
@@ -32,7 +32,7 @@ def the_same_interrupt():
 
 @pytest.fixture
 def signals():
-    """Puts back the handlers of signals that the launcher takes, and the pipe that they write to."""
+    """Restores the handlers of signals that the launcher takes, and the pipe that they write to."""
     before = {number: signal.getsignal(number) for number in (*HANDLED, signal.SIGCHLD)}
     wakes = signal.set_wakeup_fd(-1)
     yield
@@ -55,9 +55,9 @@ def table():
 
 @pytest.fixture
 def world(tmp_path, monkeypatch):
-    """A closed world: an own current folder, a PATH with bash and sleep only, none of our variables.
+    """An isolated world: an own current folder, a PATH with only bash and sleep, none of our variables.
 
-    The host's name stands for 10.1.2.3.  Returns the current folder.
+    The host's name resolves to 10.1.2.3.  Returns the current folder.
     """
     programs, here = tmp_path / "programs", tmp_path / "here"
     programs.mkdir()
@@ -74,19 +74,19 @@ def world(tmp_path, monkeypatch):
 
 
 class Cards:
-    """The cards of the simulated host; tests/fixtures/bin/hccn_tool is what answers for them."""
+    """The cards of the simulated host; tests/fixtures/bin/hccn_tool answers for them."""
 
     def __init__(self, folder):
         self.folder = folder
         self.log = folder / "calls"
 
     def set(self, addresses):
-        """Card N has address addresses[N], or for a key such as "IPv6address_0" what it says."""
+        """Card N has address addresses[N]; a key such as "IPv6address_0" sets that field instead."""
         names = {f"address_{key}" if isinstance(key, int) else key: value for key, value in addresses.items()}
         (self.folder / "hccn.conf").write_text("".join(f"{name}={value}\n" for name, value in names.items()))
 
     def fault(self, device, word):
-        """Card `device` misbehaves as the word says."""
+        """Card `device` has the named fault."""
         (self.folder / f"fault_{device}").write_text(word + "\n")
 
     def calls(self):

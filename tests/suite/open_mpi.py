@@ -1,4 +1,4 @@
-"""Which Open MPI the tests use: that of version OPEN_MPI, 4 or 5; without OPEN_MPI the first mpirun on PATH.
+"""Selects the Open MPI for the tests: version OPEN_MPI, 4 or 5; without OPEN_MPI the first mpirun on PATH.
 
 An mpirun of that version on PATH comes first, then the wheel in the environment: `make` puts 5 into .venv/bin
 and 4 into .venv/open-mpi-4.  `python tests/suite/open_mpi.py` prints the mpirun that is used.
@@ -16,13 +16,13 @@ import tempfile
 
 
 class NoSuchVersion(Exception):
-    """There is no mpirun of the version that was asked for."""
+    """The requested version of mpirun was not found."""
 
 
 def use() -> str:
-    """Puts the mpirun that the tests use first on PATH; a sentence about it.  Raises NoSuchVersion.
+    """Puts the mpirun of the tests first on PATH; returns a sentence about it.  Raises NoSuchVersion.
 
-    Only a link to it gets there: its folder has other programs, such as another Python.
+    PATH gets only a link to it, because its folder has other programs, such as another Python.
     """
     path = _find(os.environ.get("OPEN_MPI", ""))
     if path is None:
@@ -36,7 +36,7 @@ def use() -> str:
 
 
 def left_behind() -> set[str]:
-    """The folders of Open MPI 5's mpiruns that were killed.  An mpirun that gets the same process id cannot start."""
+    """The folders of killed mpiruns of Open MPI 5.  They stop a new mpirun with the same process id from starting."""
     with os.scandir(tempfile.gettempdir()) as entries:
         found = {entry.path: re.fullmatch(r"ompi\.([0-9]+)", entry.name) for entry in entries}
     return {path for path, match in found.items() if match and not os.path.exists(f"/proc/{match[1]}")}

@@ -1,4 +1,4 @@
-"""What runs where, when several workers share the tests: a worker takes a unit of tests at a time, long ones first."""
+"""Distributes the tests among several workers: a worker takes one unit of tests at a time, long ones first."""
 
 import os
 import re
@@ -7,7 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 _UNIT = 12  # tests of a .bats file
 _PAGE = "tests/project/test_documents.py::test_what_a_page_tells_to_type_works_and_prints_what_it_shows"
-# they ask all commands for --help, and build the site
+# they run --help of all commands, and build the site
 _OF_COMMANDS = re.compile(r"tests/project/test_(options_page|reference_pages|site|site_on_screens)\.py")
 _TRAINING = re.compile(
     r"/(trainers|demo|engines_real)\.bats|\.bats::.*real MindSpore|trainer/test_(ranks|resume|examples)\.py"
@@ -17,9 +17,9 @@ _TRAINING = re.compile(
 def units(nodeids):
     """The name of each test's unit, by the test's id.
 
-    A Python file is a unit, because its tests share what they train or build.  Of a .bats file a dozen tests are
-    one, so that workers can share a long file.  A page of the documents and a long training are units by themselves.
-    Python files that make the same before they ask are one unit.
+    A Python file is a unit, because its tests share what they train or build.  A dozen tests of a .bats file are
+    one unit, so that workers can share a long file.  A page of the documents and a long training are separate units.
+    Python files that need the same preparation are one unit.
     """
     found, in_file = {}, {}
     for nodeid in nodeids:
@@ -37,9 +37,9 @@ def units(nodeids):
 class ByUnit(LoadScopeScheduling):
     """xdist's scheduler, which gives a worker all tests of a unit.
 
-    At most one training for two processors runs at a time: each has several ranks, and more of them slow one another
-    down by far more than their number.  Meanwhile the other workers take units that wait a lot, so the processors are
-    busy from the beginning to the end.
+    At most one training per two processors runs at a time.  Each has several ranks, and more trainings at a time slow
+    one another down disproportionately.  Meanwhile the other workers take units that mostly wait, so the processors
+    are busy from the beginning to the end.
     """
 
     _units = None
@@ -57,6 +57,6 @@ class ByUnit(LoadScopeScheduling):
         super()._assign_work_unit(node)
 
     def _trainings(self):
-        """How many units of trainings workers have before them, or run."""
+        """The number of training units that workers run or have in their queues."""
         assigned = (unit for units_of_worker in self.assigned_work.values() for unit in units_of_worker.items())
         return sum(1 for name, tests in assigned if _TRAINING.search(name) and not all(tests.values()))

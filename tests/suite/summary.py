@@ -1,4 +1,4 @@
-"""The end of a run: what was asked and with what, what was skipped, what would bring it, and the numbers in a line."""
+"""Prints the end of a test run: what was tested and with what, what was skipped and what it needs, and the totals."""
 
 import importlib.metadata
 import platform
@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from contextlib import suppress
 
-# What a skip says that it needs: the packages that have it, of Debian and Ubuntu, and of openEuler.
+# {what a skipped test needs: its packages in Debian and Ubuntu, and in openEuler}
 PACKAGES = {
     "cc": ("gcc", "gcc"),
     "chromedriver": ("chromium-driver", "chromedriver"),
@@ -33,7 +33,7 @@ PACKAGES = {
     "tc": ("iproute2", "iproute-tc"),
     "unshare": ("util-linux", "util-linux"),
 }
-# What comes with an extra of pyproject.toml.
+# What an extra of pyproject.toml installs.
 EXTRAS = {
     "MindSpore": "train",
     "NumPy": "train",
@@ -64,7 +64,7 @@ def reasons(reports):
 
 
 def commands(names):
-    """The lines that say how to get what is missing; names that nobody packs have none."""
+    """The lines with the commands that install what is missing; names without a package have none."""
     lines = []
     packed = sorted(set(names) & set(PACKAGES))
     if packed:
@@ -80,19 +80,19 @@ def commands(names):
 
 
 def _python():
-    """The Python whose packages last: this one, unless tests/bare.sh or tests/versions.sh made it for one run."""
+    """The Python with lasting packages: this one, unless tests/bare.sh or tests/versions.sh made it for one run."""
     return ".venv/bin/python" if sys.prefix.startswith(tempfile.gettempdir()) else sys.executable
 
 
 def of_kind(reporter, kind):
-    """The reports that say so; a block of a page is a subtest, for which pytest itself has no number."""
+    """The reports with this outcome; a block of a page is a subtest, which pytest itself does not count."""
     if kind == "skipped":
         return [*reporter.stats.get("skipped", []), *(one for one in reporter.stats.get("", []) if one.skipped)]
     return reporter.stats.get(kind, [])
 
 
 def skipped(reporter):
-    """Prints what was skipped, and the commands that bring it."""
+    """Prints what was skipped, and the commands that install what is missing."""
     found = reasons(of_kind(reporter, "skipped"))
     if not found:
         return
@@ -106,7 +106,7 @@ def skipped(reporter):
 def asked(reporter, mpirun):
     """Prints how many tests of each room have passed, and which real programs were there for them.
 
-    mpirun: a sentence about that of the tests.
+    mpirun: a sentence about the mpirun of the tests.
     """
     passed = of_kind(reporter, "passed")
     if not passed:
@@ -119,7 +119,7 @@ def asked(reporter, mpirun):
 
 
 def _programs():
-    """The names and versions of what tests use for real."""
+    """The names and versions of the real programs that tests use."""
     yield f"Python {platform.python_version()}"
     with suppress(importlib.metadata.PackageNotFoundError):
         yield f"MindSpore {importlib.metadata.version('mindspore')}"
@@ -130,7 +130,7 @@ def _programs():
 
 
 def last_line(reporter):
-    """Prints the numbers of all tests; a file that cannot be read counts as a failure."""
+    """Prints the totals of all tests; a file that cannot be read counts as a failure."""
     kinds = ("passed", "failed", "error", "skipped")
     passed, failed, errors, left_out = (len(of_kind(reporter, kind)) for kind in kinds)
     if passed + failed + errors + left_out:

@@ -1,1 +1,1 @@
-"""The launchers of several hosts agree on the attempts of a job: one process beside each of them."""
+"""Coordinates the attempts of a job whose hosts have a launcher each, by one process next to each launcher."""

@@ -1,7 +1,7 @@
-"""Which restarts count: those after which the job came no further.  Decided here for one launcher, and for many.
+"""Decides which restarts count: those after which the job came no further.  One launcher or many use it.
 
-A restart that brings the job further, by a step or by a checkpoint, sets the count to 0.  So a job may have many
-restarts while they help, up to a limit of all, and few that do not help.
+A restart that brings the job further, by a step or by a checkpoint, resets the count to 0.  So a job may have many
+restarts while they help, up to a total limit, but only few that do not help.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Count:
         self.vain = self.number = 0
 
     def failed(self, further: bool) -> bool:
-        """The attempt has failed; further: it has brought the job further.  Returns whether its restart counts."""
+        """Notes the failure of an attempt; further: it brought the job further.  Returns whether its restart counts."""
         self.vain = self.vain + 1 if self.number and not further else 0
         return self.vain > 0
 
     @property
     def at_limit(self) -> bool:
-        """Whether there were as many restarts as there may be in all."""
+        """Whether the total number of restarts has reached its limit."""
         return self.number >= self.limit
 
     @property
@@ -36,10 +36,10 @@ class Count:
         return self.vain < self.restarts and not self.at_limit
 
     def again(self) -> None:
-        """The next attempt begins."""
+        """Notes that the next attempt begins."""
         self.number += 1
 
 
 def limit_of(restarts: int, given: int | None) -> int:
-    """--restart_limit, or what holds without it."""
+    """--restart_limit, or its default."""
     return max(DEFAULT_LIMIT, restarts) if given is None else given

@@ -1,4 +1,4 @@
-"""Where the other hosts or pods of a job connect.  Who has not said yet who it is has little time and room."""
+"""Accepts connections from the other hosts or pods of a job; limits time and data until a client identifies itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Door:
         self.plug: socket.socket | None = None
 
     def open(self, plug: socket.socket) -> None:
-        """From now on others can connect to this socket."""
+        """Lets others connect to this socket from now on."""
         self.plug = plug
         plug.setblocking(False)
         self.selector.register(plug, selectors.EVENT_READ, self.accept)
@@ -53,7 +53,7 @@ class Door:
         self.selector.register(plug, selectors.EVENT_READ, lambda: self.greet(guest))
 
     def greet(self, guest: Connection) -> None:
-        """Lets a guest take part, or says why not."""
+        """Admits a guest, or sends it the reason why not."""
         if guest not in self.guests:
             return
         try:
@@ -63,7 +63,7 @@ class Door:
             self.forget(guest)
 
     def take_in(self, guest: Connection, listen: Callable[[], None], *answer: object) -> None:
-        """The guest takes part, and hears it; `listen` takes what it says from now on."""
+        """Admits the guest, and reports it to the guest; `listen` gets its lines from now on."""
         del self.guests[guest]
         self.selector.modify(guest.plug, selectors.EVENT_READ, listen)
         guest.send(["welcome", *answer])
@@ -75,13 +75,13 @@ class Door:
         connection.plug.close()
 
     def forget_silent(self) -> None:
-        """Closes the connections of guests that have said nothing in time."""
+        """Closes the connections of guests that have sent nothing in time."""
         now = time.monotonic()
         for guest in [guest for guest, until in self.guests.items() if now >= until]:
             self.forget(guest)
 
     def close(self) -> None:
-        """From now on nobody can connect."""
+        """Stops accepting connections."""
         if self.plug:
             self.selector.unregister(self.plug)
             self.plug.close()
@@ -91,7 +91,7 @@ class Door:
 
 
 def refuse(guest: Connection, why: str) -> None:
-    """Raises Lost, when the guest has been told."""
+    """Raises Lost, after the guest was informed."""
     guest.send(["refused", why])
     raise Lost(why)
 
@@ -106,7 +106,7 @@ def hello(found: list[Any], job: str) -> tuple[bool, int, list[str]]:
 
 
 def want_files(connections: int) -> tuple[int, int]:
-    """Lets this process open files for so many, and for guests, if its hard limit allows it; the limits before."""
+    """Raises the limit of open files for this number, and for guests, if possible; returns the limits before."""
     wanted = connections + 2 * _MOST_GUESTS
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < wanted:

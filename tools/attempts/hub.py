@@ -1,4 +1,4 @@
-"""The process beside the launcher of rank 0's host: the others connect to it, and it decides for all of them."""
+"""The process next to the launcher of rank 0's host: the others connect to it, and it decides for all of them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Hub:
             self.finish()
 
     def open(self) -> None:
-        """Listens, until all hosts have come.  If that cannot be, the job ends."""
+        """Listens, until all hosts have come.  If that is impossible, the job ends."""
         door.want_files(len(self.facts["hosts"]))
         place = self.facts["address"], self.facts["port"]
         try:
@@ -65,12 +65,12 @@ class Hub:
             self.attempts.end(NOT_STARTED, 0, text)
 
     def obey(self) -> None:
-        """The orders of our own launcher."""
+        """Follows the orders of our own launcher."""
         for order in self.launcher.take():
             self.hear(0, order)
 
     def hear(self, host: int, found: list[Any]) -> None:
-        """A message of a host that has come.  Raises Lost, and Left if it is our own that leaves."""
+        """Handles a message of a host that has come.  Raises Lost, and Left if our own launcher leaves."""
         word, values = wire.take(found, wire.FROM_HOSTS)
         if word == "ready":
             self.attempts.ready(host, *values)
@@ -89,7 +89,7 @@ class Hub:
             raise Lost(tr("it has ended"))
 
     def tell(self, words: list[Any]) -> None:
-        """A message for every host."""
+        """Sends a message to every host."""
         self.launcher.say(*words)
         for host in self.hosts.values():
             host.send(words)
@@ -114,7 +114,7 @@ class Hub:
             self.door.close()
 
     def fault(self, number: int) -> str:
-        """Why this host cannot come; empty if it can."""
+        """Why this host cannot take part; empty if it can."""
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
@@ -122,7 +122,7 @@ class Hub:
         return ""
 
     def listen(self, number: int) -> None:
-        """What a host says; without a connection it is lost."""
+        """Handles a line of a host; without a connection the host is lost."""
         host = self.hosts.get(number)
         if host is None:
             return
@@ -135,14 +135,14 @@ class Hub:
             self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
 
     def look_after_connections(self) -> None:
-        """Sends what did not go out at once, and closes the connections of guests that say nothing."""
+        """Sends what did not go out at once, and closes the connections of guests that send nothing."""
         for host in self.hosts.values():
             if host.unsent:
                 host.flush()
         self.door.forget_silent()
 
     def finish(self) -> None:
-        """The last messages go out."""
+        """Sends the last messages."""
         end = time.monotonic() + LAST_WORDS
         while any(host.unsent for host in self.hosts.values()) and time.monotonic() < end:
             self.look_after_connections()

@@ -1,4 +1,4 @@
-"""The launcher beside which this process runs: its orders come on stdin, events for it go to stdout."""
+"""The connection to the launcher that started this process: orders arrive on stdin, events for it go to stdout."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Launcher:
             self._read()
 
     def facts(self) -> dict[str, Any]:
-        """What the plan says about the job and its hosts (tools/launch/hosts/launchers.py)."""
+        """What the plan states about the job and its hosts (tools/launch/hosts/launchers.py)."""
         facts: dict[str, Any] = json.loads(self._facts)
         return facts
 
     def end_with_it(self, pid: int) -> None:
-        """From now on SIGKILL of the launcher, too, ends this process, so that the other hosts see it."""
+        """Makes SIGKILL of the launcher end this process, too, so that the other hosts notice."""
         programs.end_with_parent()
         if os.getppid() != pid:
             raise Left
@@ -69,7 +69,7 @@ class Launcher:
         return False
 
     def say(self, word: str, *values: object) -> None:
-        """One event for the launcher, in one write."""
+        """Sends one event to the launcher, in one write."""
         line = f"{word} {' '.join(map(str, values))}"
         os.write(1, os.fsencode(one_line(line)) + b"\n")
 

@@ -1,4 +1,4 @@
-"""How far an attempt came, and of what a rank died, from the logs of this host: read when the attempt has ended."""
+"""Reads this host's logs when an attempt has ended: how far it came, and the cause of a rank's death."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Asked(Record):
 
 
 class Came(Record):
-    """What its logs say.  A step is numbered from the start of the run; 0: no log has one."""
+    """What its logs state.  A step is numbered from the start of the run; 0: no log has one."""
 
     reached: int  # the furthest step
     before: int  # the furthest of the attempts before
     steps: int | None  # that it made; None: no log has one
     saved: str = ""  # a checkpoint that is further than all before; "": there is none
-    place: str = ""  # where the rank died: "at step 12 of epoch 3"; "": no log says it
+    place: str = ""  # where the rank died: "at step 12 of epoch 3"; "": no log states it
     error: str = ""  # of what it died
     alike: Sequence[int] = ()  # the attempts in which it died there of the same, from 1 on, with this one
 
@@ -52,7 +52,7 @@ class Came(Record):
 
 
 class Looks:
-    """All attempts of one job.  They share one axis of steps, which each log may tell more of."""
+    """All attempts of one job.  They share one axis of steps; each log may add to what is known about it."""
 
     def __init__(self, patterns: list[Pattern], saves: Saves) -> None:
         self._reader, self._saves = Reader(patterns), saves
@@ -61,7 +61,7 @@ class Looks:
         self._deaths: dict[tuple[int, Place | None, str], list[int]] = {}
 
     def look(self, asked: Asked) -> Came:
-        """The next attempt has ended."""
+        """Examines the next attempt, which has ended."""
         ends: dict[int, tuple[Place, Place, int]] = {}  # rank: its first place and its last one, and its stride
         for rank in chosen(asked.ranks, asked.failed):
             try:
@@ -89,7 +89,7 @@ class Looks:
         """Of what the rank died, and how often it has died so.
 
         If its own log has no step, it died at that of the others; where no log of this attempt has one, before its
-        first step.  Where no log of the job has one, nobody knows whether it was the same step.
+        first step.  Where no log of the job has one, it is unknown whether it was the same step.
         """
         rank = asked.failed or 0
         error = error_of(log_of(asked.logs, rank), asked.status)
@@ -124,7 +124,7 @@ def _made(axis: Axis, first: Place, last: Place, stride: int) -> int:
 
 
 def place_words(place: Place | None, has_epochs: bool) -> str:
-    """The step as a message has it, None: it made none; has_epochs: the logs name epochs."""
+    """The step for a message, None: it made none; has_epochs: the logs name epochs."""
     if place is None:
         return tr("before its first step")
     if has_epochs:
@@ -136,7 +136,7 @@ def place_words(place: Place | None, has_epochs: bool) -> str:
 
 
 def error_of(path: str, status: int) -> str:
-    """The exception that ended the rank, else the last line of its log that sounds like an error; "": neither."""
+    """The exception that ended the rank, otherwise the last line of its log that sounds like an error; "": neither."""
     try:
         log = log_tail.read(path)
     except (OSError, ValueError):

@@ -1,6 +1,6 @@
-"""The process beside a launcher whose job has launchers on several hosts, and may start its ranks again.
+"""The process next to a launcher for jobs that have launchers on several hosts and may start their ranks again.
 
-tools/features/hosts_attempts.py starts it: orders come on stdin, events for the launcher go to stdout.
+tools/features/hosts_attempts.py starts it. Orders arrive on stdin; events for the launcher go to stdout.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Checkpoints that an attempt has saved: a new one shows that the job came further, whatever its logs say.
+"""Tracks the checkpoints that an attempt saves; a new one shows that the job came further, whatever its logs contain.
 
-A trainer that begins anew after a restart saves again what it has saved before.  So a file whose name has a place, an
-epoch or a step, counts if that is further than any before; another file counts if it has a new name.
+A trainer that starts from the beginning after a restart saves the same files again.  So a file with an epoch or a step
+in its name counts if that is further than all before.  Any other file counts if it has a new name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _OPTIONS = ("save", "save_dir", "save_path", "save_folder", "output_dir", "ckpt_
 
 
 def folders(words: Sequence[str], own: str | None, run_dir: str) -> list[str]:
-    """Where the ranks may save.
+    """The folders where the ranks may save.
 
     words: of their command; own: where this project's trainer saves.  A run has a folder of its own, ckpt.
     """
@@ -42,7 +42,7 @@ def folders(words: Sequence[str], own: str | None, run_dir: str) -> list[str]:
 
 
 class Saves:
-    """What is in these folders.  What was there before the first attempt is known, and is not of this job."""
+    """The content of these folders.  Files from before the first attempt are not of this job."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._paths = list(paths)
@@ -78,7 +78,7 @@ class Saves:
 
 
 def place_of(path: str) -> tuple[bool, Place] | None:
-    """(whether MindSpore names files so, the epoch and the step) in the name of a checkpoint; None: it has none."""
+    """(whether it is MindSpore's form, the epoch and the step) in the name of a checkpoint; None: it has none."""
     if found := _OF_MINDSPORE.search(os.path.basename(path)):
         return True, (int(found[1]), int(found[2]))
     numbers = _NUMBERED.findall("/".join(path.split(os.sep)[-2:]))

@@ -1,4 +1,4 @@
-"""The process beside a launcher on another host than rank 0's: it speaks with that host's, which decides."""
+"""The process next to a launcher on a host other than rank 0's; it communicates with that host, which decides."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Spoke:
             raise
 
     def connect(self, plug: socket.socket) -> None:
-        """Raises OSError."""
+        """Connects to the host of rank 0.  Raises OSError."""
         code = plug.connect_ex((self.facts["address"], self.facts["port"]))
         if code == errno.EINPROGRESS:
             if not self.launcher.wait(plug.fileno(), select.POLLOUT, ANSWER_WITHIN):
@@ -146,7 +146,7 @@ class Spoke:
                 raise Left
 
     def hear(self, found: list[Any]) -> None:
-        """A message of the host of rank 0.  Raises Lost."""
+        """Handles a message of the host of rank 0.  Raises Lost."""
         word, values = wire.take(found, wire.TO_HOSTS)
         if word in ("begin", "again", "restart", "over", "end"):
             self.number = values[0]
@@ -154,5 +154,5 @@ class Spoke:
         self.launcher.say(word, *values)
 
     def end(self, status: int, text: str) -> None:
-        """The job ends on this host."""
+        """Ends the job on this host."""
         self.launcher.say("end", self.number, status, self.first, text)

@@ -1,8 +1,8 @@
-"""What becomes of an attempt of a job whose hosts have a launcher each: decided at one place, for all of them.
+"""Decides the outcome of an attempt for all hosts of a job whose hosts have a launcher each.
 
 An attempt begins when every host is ready for it.  It fails with the first rank that fails on any host.  When all hosts
-have told how far it came, there is another one, or the job ends: see count.py.  The job also ends when all ranks of all
-hosts have ended with 0, and when a host is lost.
+have reported how far it came, another attempt begins or the job ends: see count.py.  The job also ends when all ranks
+of all hosts have ended with 0, or when a host is lost.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Attempts:
         self.since = time.monotonic()  # when the first of them was to come
 
     def ready(self, host: int, number: int) -> None:
-        """All that an earlier attempt started on `host` has ended, and it can begin this one."""
+        """Everything that an earlier attempt started on `host` has ended, and the host can begin this attempt."""
         waits = not self.begun and not self.ended and not self.failing
         if number == self.number and waits and self._all_have_come(host):
             self._next(begun=True)
@@ -59,7 +59,7 @@ class Attempts:
             self.end(0, host, "")
 
     def failed(self, host: int, number: int, status: int, text: str) -> None:
-        """A rank of `host` has failed, with that exit code.  The first failure of an attempt counts."""
+        """A rank of `host` has failed, with this exit code.  The first failure of an attempt counts."""
         if number != self.number or not self.begun or self.ended:
             return
         if not self.count.restarts:
@@ -100,11 +100,11 @@ class Attempts:
 
     @property
     def number(self) -> int:
-        """Of the attempt."""
+        """The number of the attempt."""
         return self.count.number
 
     def left(self, host: int, text: str) -> None:
-        """The launcher of `host` is gone, or nobody reaches it any more."""
+        """The launcher of `host` is gone, or it cannot be reached any more."""
         self.end(LOST, host, text)
 
     def waits(self) -> bool:
@@ -112,7 +112,7 @@ class Attempts:
         return not self.ended and (not self.begun or bool(self.come))
 
     def check_time(self) -> None:
-        """Tells hosts that wait for whom, and ends the job when hosts are not ready in time."""
+        """Reports to hosts which others they wait for, and ends the job when hosts are not ready in time."""
         waited = time.monotonic() - self.since
         if not self.waits():
             return

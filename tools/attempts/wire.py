@@ -1,6 +1,7 @@
-"""Lines over TCP between the launchers of a job: a JSON list each, which begins with a word.
+"""Exchanges lines over TCP between the launchers of a job; each line is a JSON list that begins with a keyword.
 
-Whatever connects may send anything, so a line has bounds in length, depth and in the kinds of its values.
+Any program that connects may send anything. So lines are limited in their length, their depth and the types of their
+values.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ TO_HOSTS: dict[str, tuple[type, ...]] = {
     "say": (str,),  # TEXT for the user
     "begin": (int,),  # NUMBER: all hosts are ready for it
     "again": (int, int, str, str),  # NUMBER STATUS HOST TEXT: this attempt has failed
-    "restart": (int, int),  # NUMBER VAIN: another one follows; so many restarts in a row were in vain
+    "restart": (int, int),  # NUMBER VAIN: another one follows; so many restarts in a row made no progress
     "over": (int, int, str),  # NUMBER VAIN TEXT: there is no other one, and why
     "end": (int, int, str, str),  # as "again": the job ends
 }
@@ -79,7 +80,7 @@ class Connection:
         return [message(line) for line in lines]
 
     def send(self, words: list[Any]) -> None:
-        """Sends it now, or as soon as there is room.  What cannot be sent is lost: `receive` then says why."""
+        """Sends it now, or as soon as there is room.  What cannot be sent is lost: `receive` then reports why."""
         self.unsent += json.dumps(words).encode() + b"\n"
         self.flush()
 
@@ -124,7 +125,7 @@ def take(found: list[Any], forms: dict[str, tuple[type, ...]], longest: int = LO
 
 
 def unlike(ours: Sequence[Sequence[str]], theirs: Sequence[str], here: str, where: str) -> str:
-    """What is not the same on the host `where`; empty if all is.
+    """The facts that differ on the host `where`; empty if none does.
 
     ours: (what it is, its digest, its words) of what must be the same; theirs: digest and words of each.
     """

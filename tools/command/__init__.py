@@ -1,1 +1,1 @@
-"""The command line of a script: its options, its arguments, and where the user's program begins."""
+"""The command line of a script: its options, its arguments, and the start of the user's program."""

@@ -1,4 +1,4 @@
-"""A command line, read: what the plan gets, and what the launcher itself heeds."""
+"""A parsed command line: the values for the plan, and the options that the launcher itself uses."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def _words(line: Line, typed: str, settings: Settings) -> list[str]:
 
 
 def _target(words: list[str]) -> str:
-    """The device target in small letters: an argument of some scripts and an option of others; empty: nobody says."""
+    """The device target in small letters: an argument of some scripts and an option of others; empty: unknown."""
     key = "device_target="
     return next((word[len(key) :] for word in reversed(words) if word.startswith(key)), "").lower()

@@ -1,4 +1,4 @@
-"""What a script declares about itself: its engine, its arguments, its options."""
+"""The declarations of a script about itself: its engine, its arguments, its options."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Declaration(Record):
     others: str = ""  # mpirun_words: the options of mpirun are taken, too
     quoted: bool = False  # the program is one quoted argument, see quoted.py
     grace: str = "10"  # the default of --grace
-    exit_codes: str = ""  # what --help says of them, in English; empty: those of a launch
+    exit_codes: str = ""  # what --help prints about them, in English; empty: those of a launch
     note: str = ""  # what to tell the user before the launch, already in their language
     extra: dict[str, str]  # what else tools.launch.request.Request takes from the script
 
@@ -78,7 +78,7 @@ class Declaration(Record):
         )
 
     def is_front(self) -> bool:
-        """Whether mslaunch itself was typed, and no script of this project."""
+        """Whether mslaunch itself was typed, and not a script of this project."""
         return self.name == typed.FRONT
 
     def command(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""MSLAUNCH_OPTIONS: options from the user's environment, for every launch; those that are typed win."""
+"""MSLAUNCH_OPTIONS: options from the user's environment for every launch; options on the command line override them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page that --help prints: the script's header comment, its options and its exit codes."""
+"""Builds the page that --help prints: the script's header comment, its options and its exit codes."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def version() -> str:
 
 
 def usage(declaration: Declaration) -> list[str]:
-    """The lines that say what to type; none where the script's header cannot be read."""
+    """The lines that state what to type; none where the script's header cannot be read."""
     try:
         lines = header(declaration)
     except OSError:

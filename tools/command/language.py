@@ -1,4 +1,4 @@
-"""The language that the user has chosen on the command line, which must be known before it is read."""
+"""Finds the language that the user selected on the command line, before the line is parsed."""
 
 from __future__ import annotations
 

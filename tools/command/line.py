@@ -1,4 +1,4 @@
-"""One command line while it is read: what was found so far."""
+"""The state of one command line while it is parsed: what was found so far."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tools.command.declaration import Declaration
 
 
 class MpirunWords(Record):
-    """What mpirun gets of the user's words."""
+    """The user's arguments for mpirun."""
 
     passed: list[str]  # its words
     given: dict[str, str]  # option or parameter that may be passed once: its value
@@ -26,12 +26,12 @@ class MpirunWords(Record):
         return cls(passed=[], given={}, export=set(), values={})
 
     def binds(self) -> bool:
-        """Whether they say how ranks are bound; Open MPI 5 binds for :PE=N, and takes no --bind-to none then."""
+        """Whether they set how ranks are bound; Open MPI 5 binds for :PE=N, and rejects --bind-to none then."""
         return "bind_to" in self.given or ":PE=" in self.given.get("map_by", "").upper()
 
 
 class Line:
-    """What is known of a command line.  Options have underscores in their names; the last one of a name counts."""
+    """The known facts of a command line.  Options have underscores in their names; the last one of a name counts."""
 
     def __init__(self, declaration: Declaration, environ: Mapping[str, str]) -> None:
         self.declaration = declaration
@@ -55,11 +55,11 @@ class Line:
         self.one_host: list[str] = []  # options of mpirun that are for one host only
 
     def value(self, option: str, default: str = "") -> str:
-        """What the user gave, else the default."""
+        """The user's value, otherwise the default."""
         return next((value for name, value in reversed(self.options) if name == option), default)
 
     def given(self, option: str) -> bool:
-        """Whether the user gave the option; --bind_core=False takes it back."""
+        """Whether the user gave the option; --bind_core=False cancels it."""
         return self.value(option) != ""
 
     def is_list_of_hosts(self) -> bool:
@@ -80,7 +80,7 @@ class Line:
         return self.one_of(option, self.value(option, default), self.table[option].takes.split("|"))
 
     def one_of(self, option: str, value: str, choices: Sequence[str]) -> str:
-        """The value of an option, which is one of these."""
+        """The value of the option, which must be one of these."""
         if value not in choices:
             raise self.misused(
                 "--{option} {value}: write one of {choices}", option=option, value=value, choices=", ".join(choices)
@@ -92,7 +92,7 @@ class Line:
         self.notes.append(text)
 
     def note_needless(self, option: str, reason: str) -> None:
-        """The same about an option of another launcher that nobody needs here."""
+        """The same about an option of another launcher that is not needed here."""
         self.note(tr("note: {option} is not needed: {reason}", option=option, reason=reason))
 
     def mistake(self, text: str) -> Refusal:

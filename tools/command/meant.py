@@ -1,4 +1,4 @@
-"""What a person may have meant by a word that a script does not know: the end of a message about it."""
+"""Suggests what a person may have meant by an unknown argument, for the end of the message about it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _ELSEWHERE = {
 
 
 def instead(line: Line, option: str) -> str:
-    """The end of a message about an unknown option; empty if nothing is known of it."""
+    """The end of a message about an unknown option; empty if there is no suggestion."""
     found = _elsewhere(option) or near(table.bare(option), line.table)
     return found or (line.hint() if line.arguments else "")
 
 
 def order(line: Line) -> str:
-    """What is wrong where the folder of the data comes after the number of ranks or the target; else empty."""
+    """What is wrong where the folder of the data comes after the number of ranks or the target; otherwise empty."""
     if line.names[:1] != ("DATA_PATH",) or len(line.arguments) < 2:
         return ""
     data, after = line.arguments[:2]
@@ -46,7 +46,7 @@ def order(line: Line) -> str:
 
 
 def number(line: Line) -> str:
-    """What is wrong where a number of ranks is in the place of the config; else empty."""
+    """What is wrong where a number of ranks is in the place of the config; otherwise empty."""
     if line.names != ("CONFIG",) or not is_number(line.arguments[0]):
         return ""
     return _ranks(line, line.arguments[0])

@@ -1,4 +1,4 @@
-"""Options of mpirun, and what each means to a launch; mpirun_words.py reads them."""
+"""Options of mpirun, and the meaning of each for a launch; mpirun_words.py parses them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Options of mpirun, as people type them: with one dash or two, for Open MPI 4 or 5.
+"""Parses options of mpirun as people type them: with one dash or two, for Open MPI 4 or 5.
 
-mpirun_table.py says what each means.
+mpirun_table.py defines the meaning of each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Typed(Record):
 
 
 def take(line: Line, words: Sequence[str]) -> int:
-    """Takes one of them and its values from the front; the number of words, 0 if the first word is none."""
+    """Takes one option and its values from the front; returns the number of words, 0 if the first is another word."""
     typed, equals, value = words[0].partition("=")
     name = typed[2 if typed.startswith("--") else 1 :].replace("-", "_")
     meaning = OPTIONS.get(name)
@@ -82,7 +82,7 @@ def _check_values(option: _Typed, number: int) -> None:
 
 
 def _apply(option: _Typed, meaning: Meaning) -> None:
-    """Does what the table says."""
+    """Does what the table states."""
     line, text, values = option.line, meaning.text, option.values
     if meaning.kind == "same":
         take_option(line, [f"--{text}={values[-1]}" if values else f"--{text}"])

@@ -1,4 +1,4 @@
-"""How options and their values are taken from a command line: ours, then those of other launchers."""
+"""Takes options and their values from a command line: first ours, then those of other launchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--nproc_per_node auto, gpu, npu or cpu, as torchrun takes them: a rank for each device, or each core, of a host."""
+"""--nproc_per_node auto, gpu, npu or cpu, as torchrun has them: one rank per device, or per core, of a host."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _target(line: Line, typed: str, named: str) -> str:
 
 
 def _needless(line: Line, own: str, target: str) -> str:
-    """Why nobody needs to count, as a message; empty if somebody must."""
+    """Why counting is not needed, as a message; empty if it is."""
     if line.given(own) or own == "ntasks_per_node":
         return _ALLOCATION if own == "ntasks_per_node" else _EACH
     if line.given("hosts") or line.given("hostfile") or line.names[:1] == ("HOSTFILE",) or line.is_list_of_hosts():

@@ -1,7 +1,8 @@
-"""A program on the command line: where it begins, and which of the script's own arguments it makes needless.
+"""Finds where the program begins on a command line, and which of the script's own arguments it replaces.
 
-The words of a launch are: options, the script's arguments, then nothing, -- and words for the trainer, or a program. A
-program takes all words after it, unchanged. What a word is follows from the word and from the file of that name:
+A launch has options, then the script's arguments. After them come nothing, -- and arguments for the trainer, or a
+program. A program takes all arguments after it unchanged. The kind of an argument follows from its text and from the
+file of that name:
 
   *.yaml *.yml            a config
   *.py *.sh, -m MODULE    a program
@@ -82,7 +83,7 @@ def arguments(line: Line) -> tuple[str, ...]:
 
 
 def check_first(line: Line, more: bool = False) -> None:
-    """Refuses a word in the place of a program or a config that is wrong itself; `more`: others follow it.
+    """Refuses a word in place of a program or a config that is wrong itself; `more`: others follow it.
 
     Without that, a message would name the word behind it, which may be right.
     """
@@ -116,7 +117,7 @@ def _variable(line: Line, word: str, behind: Sequence[str]) -> Refusal:
 
 
 def as_value(line: Line) -> str:
-    """Where an option has taken what looks like a program or a config, the end of a message that says so."""
+    """If an option has taken what looks like a program or a config: the end of a message about that."""
     found = ""
     for name, value in line.options:
         if value.endswith((*_PROGRAMS, *_CONFIGS)) and name not in TAKE_FILES:
@@ -163,7 +164,7 @@ def is_run(line: Line, word: str) -> bool:
 
 
 def _named(line: Line) -> str:
-    """The option that says what to start; empty if none does."""
+    """The option that states what to start; empty if none does."""
     return next((name for name in ("config", "train_script", "pytest") if line.given(name)), "")
 
 
@@ -201,7 +202,7 @@ def _runs(word: str) -> bool:
 
 
 def _is_launcher(word: str) -> bool:
-    """Whether it is the name of a launcher, which need not be here: the launch says what to type instead."""
+    """Whether it is the name of a launcher, which need not be here: the launch states what to type instead."""
     from tools.launch.programs import launchers  # few command lines need it
 
     return os.path.basename(word) in launchers.NAMES

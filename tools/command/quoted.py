@@ -1,6 +1,6 @@
-"""The command line of msrun_launcher.sh: one quoted command, then the words of mindformers' script of this name.
+"""Parses the command line of msrun_launcher.sh: one quoted command, then the arguments of mindformers' script.
 
-The words become our options, and the plan splits the command.
+That script has the same name. Its arguments become our options, and the plan splits the command.
 """
 
 from __future__ import annotations

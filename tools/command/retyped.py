@@ -1,4 +1,4 @@
-"""The words of a command line once more, with other options: for a remedy that can be pasted."""
+"""Rebuilds a command line with other options, for a remedy that can be pasted."""
 
 from __future__ import annotations
 

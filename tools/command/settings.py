@@ -1,4 +1,4 @@
-"""The options that the launcher itself heeds while the job runs; tools.launch.request has the others."""
+"""The options that the launcher itself uses while the job runs; tools.launch.request has the others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Settings(Record):
     hang_timeout: int  # the same
     max_restarts: int  # restarts in a row that bring the job no further
     restart_limit: int  # restarts in all
-    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: nobody looks
+    restart_wait: int  # seconds in which what an attempt has left must have ended; 0: this is not checked
     keep_going: bool
     quiet: bool
     watch_plogs: bool
@@ -44,7 +44,7 @@ class Settings(Record):
 
     @classmethod
     def of(cls, line: Line) -> Settings:
-        """Those of a command line.  Raises Refusal."""
+        """The settings in a command line.  Raises Refusal."""
         grace = line.number("grace", line.declaration.grace)
         timeout, hang_timeout, max_restarts = map(line.number, ("timeout", "hang_timeout", "max_restarts"))
         if line.given("keep_going") and max_restarts:

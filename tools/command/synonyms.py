@@ -1,4 +1,4 @@
-"""Options of torchrun, accelerate and msrun that our scripts do not have: which of ours means it, or why none."""
+"""Options of torchrun, accelerate and msrun that our scripts lack: our equivalent of each, or the reason why none."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SHORT = ("n", "np", "npernode", "ppn")  # those that people type with one dash
 
 
 def take(line: Line, words: Sequence[str]) -> int:
-    """Takes one of them and its value from the front; the number of words, 0 if the first word is none."""
+    """Takes one option and its value from the front; returns the number of words, 0 if the first is another word."""
     option, equals, rest = words[0].partition("=")
     name = option.lstrip("-").replace("-", "_")
     if name not in _SYNONYMS or not (option.startswith("--") or name in _SHORT):
@@ -89,7 +89,7 @@ def take(line: Line, words: Sequence[str]) -> int:
 
 
 def finish(line: Line) -> None:
-    """Of msrun and pods, when all words are read: the ranks of the job, from those of a host and the number of hosts.
+    """For msrun and pods, when all words are read: computes the job's ranks from those of a host and the hosts.
 
     msrun itself has no number of hosts, and torchrun none of all ranks.
     """
@@ -101,7 +101,7 @@ def finish(line: Line) -> None:
     if not is_number(hosts) or int(hosts) < 1:
         raise line.misused("--nnodes {hosts}: write how many hosts there are, such as 2", hosts=quote(hosts))
     if not all(map(is_number, filter(None, (world, each)))):
-        return  # the request says so
+        return  # the request states this
     if not world and not each:
         raise line.misused(
             "--nnodes {hosts}: how many ranks has each host? Add them, such as: --nproc_per_node 8", hosts=hosts

@@ -1,4 +1,4 @@
-"""Every option of every script.  They are declared here and nowhere else: --help and docs/options.md print it."""
+"""Defines every option of every script, in this file only; --help and docs/options.md print it."""
 
 from __future__ import annotations
 

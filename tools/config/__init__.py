@@ -1,1 +1,1 @@
-"""Training configs. Nothing here imports MindSpore."""
+"""Training configs; nothing here imports MindSpore."""

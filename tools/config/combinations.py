@@ -1,6 +1,6 @@
-"""Which network, data and loss belong together, and which keys each of them takes.
+"""Checks which network, data and loss fit together, and which keys each of them takes.
 
-A schema cannot say that: a config that trains a reader of text on handwritten digits is well formed.
+A schema cannot express this: a config that trains a text reader on handwritten digits is well-formed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _OF_TEXTS = ("image_width", "max_text_len")
 
 
 class Network(Record):
-    """What goes with a network: its type of data, its losses, and the keys of its section."""
+    """Everything that fits a network: its type of data, its losses, and the keys of its section."""
 
     data: tuple[str, ...]
     losses: tuple[str, ...]

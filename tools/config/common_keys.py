@@ -1,4 +1,4 @@
-"""MindOCR's section `common`: values that several sections need, where these have none of their own."""
+"""MindOCR's section `common`: values that other sections use unless they have their own."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def _read(path: object) -> str:
 
 
 def _folder(path: str) -> str:
-    """A relative path counts from the current folder, else from the project."""
+    """A relative path counts from the current folder, otherwise from the project."""
     return os.getcwd() if os.path.exists(path) else project.ROOT
 
 
 def problems(data: dict[str, Any]) -> list[Problem]:
-    """What of the section `common` (of a config that satisfies the schema) cannot be heeded."""
+    """The parts of the section `common` (in a config that satisfies the schema) that cannot take effect."""
     common = data.get("common", {})
     found = []
     if common.get("infer_mode"):

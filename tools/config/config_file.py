@@ -1,4 +1,4 @@
-"""Reads training configs, overrides them by ``-o key=value``, and checks them; mistakes have their lines."""
+"""Reads training configs, overrides them with ``-o key=value``, and checks them; messages name the line."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Config:
         return [problem.line(self.place(problem.pointer)) for problem in problems]
 
     def problems(self) -> list[str]:
-        """The lines of what the schema finds, in the order of the file; else of what does not fit together."""
+        """The lines of what the schema finds, in the order of the file; otherwise of what does not fit together."""
         schema = schema_check.load_schema("train_config")
         whole = common_keys.spread(self.data)
         problems = schema_check.problems(whole, schema) or common_keys.problems(whole)

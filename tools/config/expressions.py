@@ -1,4 +1,4 @@
-"""Regular expressions that anybody may have written into a YAML file."""
+"""Compiles regular expressions from YAML files that are not trusted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hccl_tools.common.words import short
 
 
 def compiled(pattern: str, shown: str, flags: int = 0) -> re.Pattern[str] | str:
-    """The expression; a text says what is wrong with it, by the name `shown`."""
+    """The expression; a text states what is wrong with it, by the name `shown`."""
     try:
         expression = re.compile(pattern, flags)
         matches_nothing = expression.match("")

@@ -1,4 +1,4 @@
-"""The parallel modes: what each needs of a config, and which part of the data a rank gets."""
+"""The parallel modes: what each requires of a config, and which part of the data a rank gets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The configs that a person may have meant by the path of one that is not there."""
+"""Suggests the configs that a person may have meant by the path of a missing one."""
 
 from __future__ import annotations
 

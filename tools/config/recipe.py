@@ -1,6 +1,6 @@
-"""What of precision, learning rate, optimizer and the end of training does not go together in a config.
+"""Finds settings of precision, learning rate, optimizer and the end of training that do not fit together.
 
-A schema cannot say that: each of the values is fine alone.
+A schema cannot express this: each of the values is valid alone.
 """
 
 from __future__ import annotations

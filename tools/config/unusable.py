@@ -1,4 +1,4 @@
-"""The refusal of a config, and of what it names."""
+"""The refusal of a config, or of something that it names."""
 
 from __future__ import annotations
 

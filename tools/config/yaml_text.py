@@ -1,8 +1,8 @@
-"""Reads YAML that anybody may have written: of bounded size and depth, and refused with a message that has the line.
+"""Reads untrusted YAML of limited size and depth; a refusal names the line.
 
-PyYAML calls itself for every level, and its C half ends the process by SIGSEGV when there are too many.  An alias is
-one character in the file, and everything behind it wherever the values are used.  So the text is measured as a row of
-events, with all aliases written out, before anything is made of it.
+PyYAML calls itself for every level, and its C part ends the process with SIGSEGV if there are too many.  An alias is
+one character in the file, and repeats everything behind it where the values are used.  So the text is measured as a
+sequence of events, with all aliases expanded, before anything is built from it.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read(text: str) -> tuple[Any, yaml.Node | None]:
 
 
 def fault(text: str) -> NotYaml | None:
-    """Why no reader of YAML takes the text; None if one may: limits, tags and several documents are not judged."""
+    """Why no YAML reader accepts the text; None if one may: limits, tags and several documents are not checked."""
     levels = 0
     try:
         for event in yaml.parse(text, Loader=_Base):
@@ -89,7 +89,7 @@ def _not_yaml(text: str, reason: str, mark: Any) -> str:
     found = line[mark.column : mark.column + 1]
     if found == "\t" and "character" in reason:
         reason = tr("a tab before the text; indent with blanks")
-    elif found and reason.startswith("found character"):  # PyYAML's half in C does not say which one
+    elif found and reason.startswith("found character"):  # PyYAML's half in C does not state which one
         reason = tr("a text cannot begin with {character}; put it in quotes", character=shown(found))
     return tr("not YAML: {reason} (column {column})", reason=reason, column=mark.column + 1)
 

@@ -1,1 +1,1 @@
-"""Why a run failed, and where its ranks are."""
+"""Explains why a run failed, and where its ranks are."""

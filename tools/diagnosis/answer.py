@@ -1,7 +1,7 @@
-"""The answer to why a job failed, as one record: the text and the JSON are both made of it.
+"""The answer to why a job failed, as one record; the text and the JSON are both built from it.
 
-It is the same for a run of ours (answer_of_run.py) and for logs of others (below).  Texts in it are in the
-user's language, and may be long; what came from a log is as the log has it, without what moves a terminal's cursor.
+A run of ours (answer_of_run.py) and logs of others (below) have the same record.  Its texts are in the user's language,
+and may be long.  Text from a log is unchanged, except for the characters that move a terminal's cursor.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Answer(Record):
 
     @property
     def raised(self) -> str:
-        """Where what is quoted was raised."""
+        """The place where the quoted exception was raised."""
         return ends.raised_at(self.exception) if self.exception else ""
 
     @property
@@ -81,17 +81,17 @@ class Answer(Record):
 
     @property
     def cause(self) -> Cause | None:
-        """The first one."""
+        """The first cause."""
         return self.causes[0] if self.causes else None
 
 
 def hung(text: str) -> Answer:
-    """That of a job that --hang_timeout ended while no rank had failed."""
+    """The answer for a job that --hang_timeout ended while no rank had failed."""
     return Answer(kind=HANG, sentence=text)
 
 
 def nothing_failed() -> Answer:
-    """That of a run in which no rank failed."""
+    """The answer for a run in which no rank failed."""
     return Answer(kind=NOTHING, sentence=tr("no rank failed: nothing to explain"))
 
 
@@ -121,7 +121,7 @@ def of_match(match: Match) -> Cause:
 
 
 def in_order(causes: list[Cause]) -> list[Cause]:
-    """Each code once; those that name what happened, hardly why, come last."""
+    """The codes, each once; those that name an event but hardly its cause come last."""
     once: dict[str, Cause] = {}
     for cause in causes:
         once.setdefault(cause.entry.code, cause)
@@ -205,7 +205,7 @@ def of_end(end: End, form: str, all_ends: list[End]) -> Answer:
 
 
 def of_logs(logs: Explained, english: bool = False) -> Answer:
-    """The answer of logs that are not a run of ours; english: for programs."""
+    """The answer for logs that are not a run of ours; english: for programs."""
     verdict = logs.recorded if english else logs.verdict
     causes = in_order([of_fault(fault) for fault in logs.faults])
     all_ends = ends.of_logs(logs)

@@ -1,4 +1,4 @@
-"""The answer as JSON for programs, in English; schemas/diagnosis.schema.json says what each field means."""
+"""The answer as JSON for programs, in English; schemas/diagnosis.schema.json describes each field."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _MOST = 1000  # ranks that are the root, faults, files with trouble
 
 
 def of_logs(answer: Answer, logs: Explained) -> dict[str, Any]:
-    """Of the logs of any job."""
+    """The JSON for the logs of any job."""
     ranks = [_rank(one) for one in logs.job.processes]
     return {**_answer(answer), "run": None, "ranks": ranks, "read": _read(logs)}
 
 
 def of_run(answer: Answer, logs: Explained | None, launch: dict[str, Any], folder: str) -> dict[str, Any]:
-    """Of a run of ours."""
+    """The JSON for a run of ours."""
     ended = any_json.part(launch["outcome"], "members")
     read = {one.rank: one for one in logs.job.processes} if logs else {}
     ranks = []

@@ -1,4 +1,4 @@
-"""The answer about a run of ours, of which launch.json says how its members ended."""
+"""Builds the answer for a run of ours, whose launch.json records how its members ended."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
 
 
 def how_sure(first: Member, ranks: int) -> tuple[str, str]:
-    """What the launcher saw: it knows every end, but has not read what the other ranks said, so it is never sure."""
+    """The launcher's certainty: it knows every end, but has not read the logs of other ranks, so it is never sure."""
     if ranks < 2 or not first.is_rank:
         return "", ""
     sure = ends.follows(first)

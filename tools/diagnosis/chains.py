@@ -1,4 +1,4 @@
-"""Where chains of waits lead, when the logs hold only time-outs: to a silent rank, into a circle, to a late one."""
+"""Follows chains of waits when the logs contain only time-outs: to a silent rank, into a circle, or to a late rank."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.diagnosis.waits import End, Target, Wait
 
 
 def late(job: Job, found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """Two that waited for each other, but not at the same time: one had given up before the other came."""
+    """Two processes that waited for each other at different times: one gave up before the other came."""
     for end in waits.ends(found):
         circle = [one for one in end.members if isinstance(one, Process)]
         if len(circle) < 2:

@@ -1,7 +1,7 @@
-"""Clocks of hosts: times in logs are local, and hosts differ by seconds, or by hours where a zone is wrong.
+"""Compares the clocks of hosts: times in logs are local, and hosts differ by seconds, or by hours if a zone is wrong.
 
-All ranks of a communicator are told at the same moment that it is there ("HcclCommInitRootInfo success").  So these
-lines tell how far clocks differ.  Order within a host is trusted; across hosts only beyond what is left.
+All ranks of a communicator learn at the same moment that it is ready ("HcclCommInitRootInfo success").  So these lines
+show how far clocks differ.  Order within a host is trusted; across hosts only beyond the remaining difference.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Offsets(Record):
 
 
 def offsets(job: Job) -> Offsets:
-    """Of all hosts, against the one that has most lines; hosts without such lines have none."""
+    """The offsets of all hosts against the one with most lines; hosts without such lines have none."""
     marks: dict[str, dict[str, float]] = {}  # by group, then by host
     for process in job.processes:
         for event in process.events:
@@ -57,6 +57,6 @@ def offsets(job: Job) -> Offsets:
 
 
 def said(event: Event) -> float | None:
-    """The time that an event's own text gives, else that of its line."""
+    """The time that an event's own text gives, otherwise that of its line."""
     time = plog.seconds(event.values.get("when", ""))
     return event.time if time is None else time

@@ -1,7 +1,7 @@
-"""What MindSpore's scheduler, and what started the ranks, say of them: who never came, and who ended without a word.
+"""Reads the reports of MindSpore's scheduler and the ranks' starter: which ranks never came or ended silently.
 
-They are never ranks, and never the root.  Of a rank that has an error of its own they only note the loss; of one that
-was killed nobody else speaks.
+These two are never ranks, and never the root.  They only note the loss of a rank that has an error of its own.  If a
+rank was killed, they are the only ones that report it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def killed(job: Job, rows: list[Failure], end: Death | None) -> Verdict | None:
 
 
 def ended(job: Job, end: Death | None) -> Verdict | None:
-    """The first rank that ended without a word, as what started it, the scheduler, or the rank's own helper says."""
+    """The first rank that ended silently, according to its starter, the scheduler, or the rank's own helper."""
     if end is not None and not (isinstance(end.rank, Process) and _only_waited(end.rank)):
         return of_death(job, end)
     lost = None if missing(job) else _first_lost(job)  # who waits for one that never comes is lost, too, at the end

@@ -1,4 +1,4 @@
-"""Ranks that do not do the same: other collectives, other steps, other TLS switches."""
+"""Finds ranks that differ from the others in their collectives, their steps or their TLS switches."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def same_order() -> str:
 
 
 def to_compare() -> str:
-    """What to look at where ranks do not do the same."""
+    """What to compare if ranks do not do the same."""
     return tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")
 
 
 def conflict(job: Job, found: list[Wait]) -> Verdict | None:
     """HCCL compared what two ranks want to do, and it differs."""
     if len(job.processes) < 2 and not job.ranks:
-        return None  # its line says all that is known
+        return None  # its line states all that is known
     for process in job.processes:
         for event in process.events:
             if event.kind != "conflict":

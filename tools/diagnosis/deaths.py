@@ -1,4 +1,4 @@
-"""Which rank ended first, as the programs say that start ranks: msrun, torchrun, mpirun, srun."""
+"""Finds the rank that ended first, from the output of the programs that start ranks: msrun, torchrun, mpirun, srun."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STARTERS = frozenset(("worker_ended", "first_failure", "started"))
 
 
 class Death(Record):
-    """The end of a rank, as others tell it."""
+    """The end of a rank, as others report it."""
 
     rank: Process | Target | None
     pid: int | None
@@ -49,7 +49,7 @@ class Death(Record):
 
 
 def first(job: Job) -> Death | None:
-    """The first rank that ended; None: nobody says it.
+    """The first rank that ended; None: this is not reported.
 
     torchrun's table names it, on each host another one: the earliest of these counts.  Whom others stopped is none.
     """
@@ -67,7 +67,7 @@ def first(job: Job) -> Death | None:
 
 
 def _of_tables(job: Job, witness: Process) -> list[Death]:
-    """What the last part of each table says."""
+    """What the last part of each table states."""
     found = []
     for one in witness.findings:
         parts: list[tuple[Event, dict[str, dict[str, str]]]] = []
@@ -105,7 +105,7 @@ def _raised_in(one: Findings, row: int) -> str:
 
 
 def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bool) -> list[Death]:
-    """The first one of the witness that was not stopped, else the first one."""
+    """The first one of the witness that was not stopped, otherwise the first one."""
     # the rank of a place on its host, as torchrun lists them
     ranks = {event.values["local"]: event.values["rank"] for event in witness.events if event.kind == "ended_rank"}
     started = {event.values["pid"]: event.values["rank"] for event in witness.events if _tells_pid(event)}
@@ -132,7 +132,7 @@ def _of_lines(job: Job, witness: Process, of_pid: dict[int, Process], nested: bo
 
 
 def _with_alike(found: list[Death]) -> list[Death]:
-    """The first that was not stopped, else the first one; with those that crashed as it did."""
+    """The first that was not stopped, otherwise the first one; with those that crashed as it did."""
     first = next((one for one in found if not one.is_stopped), found[0] if found else None)
     if first is None:
         return []

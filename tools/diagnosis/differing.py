@@ -1,4 +1,4 @@
-"""Ranks that are behind, or in another collective than the rest, as PyTorch and Horovod say it."""
+"""Finds ranks that are behind, or in a different collective, from messages of PyTorch and Horovod."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _apart(job: Job, mine: dict[int, _Stop], known: bool) -> Verdict | None:
 
 
 def absent(job: Job) -> Verdict | None:
-    """Ranks that did not pass PyTorch's barrier, as rank 0 says."""
+    """Ranks that did not pass PyTorch's barrier, as rank 0 states."""
     found = [event for _, event in _events(job, "absent")]
     if not found:
         return None
@@ -159,7 +159,7 @@ def _events(job: Job, kind: str) -> Iterator[tuple[Process, Event]]:
 
 
 def _odd(said: dict[int, str]) -> list[int]:
-    """The ranks that say something else than most; all, where no more than half say the same; none, if all do."""
+    """The ranks that state something else than most; all, where no more than half say the same; none, if all do."""
     counts = Counter(said.values())
     if not said or (len(counts) < 2 and len(said) > 1):
         return []

@@ -1,4 +1,4 @@
-"""How the members of a job ended: their last words, and those that are alike said once."""
+"""How the members of a job ended: their last lines, with members that are alike combined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MORE = 2  # further lines of a message
 
 
 class End(Record):
-    """The last words of a member: an exception, or what the trainer said under its own name."""
+    """The last lines of a member: an exception, or what the trainer printed under its own name."""
 
     name: str  # of the member; its log where that is not known
     who: str
@@ -41,7 +41,7 @@ class End(Record):
 
 
 class Other(Row):
-    """How other members ended than the one that the answer is about; those that are alike once."""
+    """How members other than the one in the answer ended; equal ends are combined."""
 
     who: str
     text: str
@@ -50,7 +50,7 @@ class Other(Row):
 
 
 def of_logs(logs: Explained) -> list[End]:
-    """Those of the logs that end with an exception, by rank."""
+    """The ends of the logs that end with an exception, by rank."""
     process_of = {id(one): process for process in logs.job.processes for one in process.findings}
     starters = {id(one) for witness in logs.job.witnesses for one in witness.findings}
     found = []
@@ -65,7 +65,7 @@ def of_logs(logs: Explained) -> list[End]:
 
 
 def of_members(members: list[Member]) -> list[End]:
-    """Those of members of a run of ours, the first that failed first."""
+    """The ends of members of a run of ours, the first to fail first."""
     found = []
     for member in members:
         raised, rank = member.exception, int(member.name) if member.is_rank else None
@@ -94,7 +94,7 @@ def raised_at(raised: PythonException) -> str:
 
 
 def told(all_ends: list[End], shown: End | None, own: Iterable[str] = ()) -> list[Other]:
-    """How the others ended; those with the same words share a line, and those with the words of `shown` have none.
+    """How the others ended; members with the same text share a line, and those with the text of `shown` have none.
 
     own: the logs of the root, which may have said more at its end.
     """
@@ -130,28 +130,28 @@ def _names(group: list[End]) -> str:
 
 
 def follows(member: Member) -> bool | None:
-    """Whether what it said at its end follows from a wait for others; None: it said nothing."""
+    """Whether its last lines follow from a wait for others; None: it has none."""
     if member.exception:
         return aftermath.follows(member.exception.text)
     return False if member.refusal else None
 
 
 def who(member: Member) -> str:
-    """``rank 2 (host node1, device 0)``, as far as launch.json says it."""
+    """``rank 2 (host node1, device 0)``, as far as launch.json states it."""
     parts = [tr("host {host}", host=one_line(member.host))] if member.host else []
     parts += [tr("device {device}", device=member.device)] if member.device is not None else []
     return f"{short_who(member)} ({', '.join(parts)})" if parts else short_who(member)
 
 
 def short_who(member: Member) -> str:
-    """Without its place."""
+    """The member without its place."""
     if member.name == "scheduler":
         return tr("MindSpore's scheduler")
     return tr("rank {rank}", rank=int(member.name)) if member.is_rank else one_line(member.name)  # or an engine
 
 
 def not_read(logs: Explained) -> str:
-    """What was too much for the end of a launch."""
+    """What was left unread at the end of a launch, because it was too much."""
     return tr("{size} of logs are not read yet: python tools/diagnose.py RUN reads them", size=size_of(logs.left_out))
 
 

@@ -1,4 +1,4 @@
-"""What looks like an error in the logs of a failure that no rule knows: alike lines once, the most telling first."""
+"""Finds likely errors in the logs of an unknown failure: similar lines once, the most informative first."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Line(Record):
 
 
 def of_logs(logs: Explained, failed: str = "") -> list[Alike]:
-    """Those of all logs that were read; failed: the rank that ended first, where that is known."""
+    """The error lines of all logs that were read; failed: the rank that ended first, if it is known."""
     rank_of = {id(one): process.rank for process in logs.job.processes for one in process.findings}
     lines = []
     for one in logs.reading.findings:
@@ -66,7 +66,7 @@ def of_logs(logs: Explained, failed: str = "") -> list[Alike]:
 
 
 def of_folder(member: Member) -> list[Alike]:
-    """Those of the logs beside that of the member, which failed first."""
+    """The error lines of the logs next to that of the member, which failed first."""
     folder, own = os.path.split(member.path)
     try:
         names = sorted(name for name in os.listdir(folder or ".") if _NAME.fullmatch(name) and name != own)
@@ -81,7 +81,7 @@ def of_folder(member: Member) -> list[Alike]:
 
 
 def _of_file(path: str) -> Iterator[Seen]:
-    """Rows are those of the file where it is small; else those of its end are 0."""
+    """Rows are those of the file where it is small; otherwise those of its end are 0."""
     try:
         documents.refuse_special(path)
         with open(path, "rb") as file:

@@ -1,4 +1,4 @@
-"""Fatal events of a job as JSON lines, for log collectors: time, rank, host, device, code and cause in each."""
+"""Writes the fatal events of a job as JSON lines for log collectors: time, rank, host, device, code and cause."""
 
 from __future__ import annotations
 

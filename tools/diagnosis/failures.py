@@ -1,7 +1,7 @@
-"""What each process failed of by itself, and whether it only waited in vain for others.
+"""Determines the failure of each process itself, and whether it only waited for others that did not come.
 
-Errors are of three sorts, see tools/logs/aftermath.py: of the process itself; those that follow from a wait or from a
-tear-down; and wrappers, which are of the process itself only where nothing shows that it waited.
+Errors are of three kinds, see tools/logs/aftermath.py: those of the process itself, those that follow from a wait or a
+tear-down, and wrappers. A wrapper counts for the process itself only if nothing shows that it waited.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ class Failure(Record):
     process: Process
     seen: Seen
     path: str  # of the log that has it
-    clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line says of what
+    clear: int  # CLEAR; UNCLEAR: it may follow from a wait; WEAK: a wrapper, and no line states about what
     raised: bool  # an exception of Python
     may_go_on: bool  # a program may catch it, or go on after it: it has not ended this one for sure
     known: bool  # what it is, is known: a failure of configs/, a code of CANN, an exception that wraps no other
 
     @property
     def alike(self) -> str:
-        """Its text without numbers and folders: the same for ranks that failed of the same."""
+        """The text without numbers and folders: equal for ranks with the same failure."""
         text = self.seen.text.partition("\n")[0][-600:]
         return _NUMBERS.sub("#", _PLACES.sub("", text))[:200]
 
 
 def waited(process: Process) -> bool:
-    """Whether the process waited in vain for others, or lost them."""
+    """Whether the process waited for others that did not come, or lost them."""
     if any(_is_wait(event) for event in process.events):
         return True
     texts = (one.exception.text for one in process.findings if one.exception is not None)

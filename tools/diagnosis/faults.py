@@ -1,4 +1,4 @@
-"""The known faults in the logs of a job, what explains most first."""
+"""Finds the known faults in the logs of a job, the most informative first."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class Fault(Record):
     path: str
     seen: Seen
     count: int
-    general: bool  # it is of a whole class of failures, or its line only says what failed, beside a wait
-    waited: bool  # its line only says that a wait ended, or what is torn down after a failure
+    general: bool  # it is of a whole class of failures, or its line only states what failed, in addition to a wait
+    waited: bool  # its line only states that a wait ended, or what is torn down after a failure
     warning: bool  # its line is a warning
     raised: bool  # its line is of the exception that ended the program
-    time: float | None  # of its line, else of the last line before it that has one
+    time: float | None  # of its line, otherwise of the last line before it that has one
 
     @property
     def rank(self) -> int | None:
-        """Of the process, as far as it is known."""
+        """The rank of the process, if it is known."""
         return self.process.rank if self.process else None
 
 
@@ -108,7 +108,7 @@ def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> l
 def _fault(
     entry: KnownFailure, process: Process | None, one: Findings, hit: Hit, times: list[tuple[int, float]], waits: bool
 ) -> Fault:
-    """The Fault of a hit, with the line that says most: an exception's, then an error's, then the first."""
+    """The Fault of a hit, with the line that states most: an exception's, then an error's, then the first."""
     seen = min(hit.seen, key=lambda line: (not _is_raised(one, line), _is_warning(line), line.row))
     waited = aftermath.follows(seen.text)
     return Fault(

@@ -1,4 +1,4 @@
-"""Which known failures explain a run, and what of them goes into its launch.json."""
+"""Finds the known failures that explain a run, and selects what goes into its launch.json."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Match(Record):
 
     @property
     def row(self) -> int | None:
-        """Its number in the file, where the whole log was read."""
+        """The line number in the file, if the whole log was read."""
         return None if self.index is None or not self.member.log.whole else self.index + 1
 
     @property
@@ -134,7 +134,7 @@ def _match_data(match: Match) -> dict[str, Any]:
 
 
 def save(launch: dict[str, Any], folder: str) -> None:
-    """Writes launch.json anew, whole or not at all."""
+    """Rewrites launch.json, completely or not at all."""
     try:
         record.write(folder, launch)
     except (OSError, ValueError) as error:

@@ -1,7 +1,7 @@
-"""Which ranks failed by themselves, and which of them first; how sure that is.
+"""Determines which ranks failed by themselves, which of them failed first, and how certain that is.
 
-Sure is only one: all ranks have a log, and one alone has an error that cannot follow from a wait.  The order in time
-counts where clocks can be compared, and then it is likely.  Ranks that failed of the same are alike: all are named.
+Only one case is certain: all ranks have a log, and just one has an error that cannot follow from a wait.  Where clocks
+can be compared, the order in time decides, and the result is likely.  Ranks with the same failure are all named.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def clear(
 
 
 def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
-    """The root among the others: an exception beside a wait, or a wrapper where nothing shows a wait.
+    """The root among the others: an exception in addition to a wait, or a wrapper where nothing shows a wait.
 
     Most ranks raise something after a wait: only what a few have tells them from the others.
     """
@@ -65,14 +65,14 @@ def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Of
 
 
 def _is_told(job: Job) -> bool:
-    """Whether it says anything to name a root: not of one log alone, of a job of nobody knows how many ranks."""
+    """Whether it states anything to name a root: not of one log alone, of a job with an unknown number of ranks."""
     return len(job.processes) > 1 or job.ranks > 0
 
 
 def _of(
     job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, ended_first: list[Failure] | None = None
 ) -> Verdict:
-    """ended_first: the one whose process ended first, as what started the ranks says."""
+    """ended_first: the one whose process ended first, as what started the ranks states."""
     if len(rows) == 1:
         why = tr("no other rank has an error that does not follow from a wait")
         if not job.complete:

@@ -1,6 +1,6 @@
-"""A job that --hang_timeout ended: one verdict, for the terminal, the page, and the commands.
+"""Builds one verdict about a job that --hang_timeout ended, for the terminal, the page and the commands.
 
-It is made of the stacks that were saved when the job hung, in the files rank_N.stack beside the logs.
+It uses the stacks that were saved when the job hung, in the files rank_N.stack next to the logs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _ranks_of(members: Iterable[str]) -> list[int]:
 
 
 def of_run(launch: dict[str, Any], folder: str) -> str:
-    """The verdict about the last attempt of a run; nothing, if no hang ended it."""
+    """The verdict about the last attempt of a run; nothing, if it did not end by a hang."""
     known = _of_launch(launch, folder)
     if known is None:
         return ""

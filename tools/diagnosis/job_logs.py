@@ -1,7 +1,7 @@
-"""The logs of a whole job, of ours or of somebody else's: reads them, and says which rank is the root.
+"""Reads the logs of a whole job, from our launcher or another one, and determines which rank is the root.
 
-A run of ours has its plogs in its folder, or where the user's ASCEND_PROCESS_LOG_PATH told.  Any other folder, archive
-or file is read as it is: a colleague's ascend/log, a download, what a cluster's scheduler left.
+A run of ours has its plogs in its folder, or where the user's ASCEND_PROCESS_LOG_PATH pointed.  Any other folder,
+archive or file is read as it is: a colleague's ascend/log, a download, the files of a cluster's scheduler.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _A_DAY = 86400  # seconds: names of plogs have local time, launch.json has UTC
 
 
 class Explained(Record):
-    """What the logs of a job say."""
+    """The explanation that the logs of a job give."""
 
     reading: Reading
     job: Job
@@ -67,7 +67,7 @@ def get_ready(entries: list[KnownFailure]) -> None:
 
 
 def _without_pages(reading: Reading) -> Reading:
-    """Without the pages of a bundle, which say again what its logs say."""
+    """Without the pages of a bundle, which state again what its logs state."""
     names = {one.path.replace(":", os.sep): one.path for one in reading.findings}  # archive.tar.gz:contents.txt
     pages = {path for name, path in names.items() if bundle_pages.is_page(name, names.keys())}
     return reading.replace(findings=[one for one in reading.findings if one.path not in pages]) if pages else reading
@@ -76,7 +76,7 @@ def _without_pages(reading: Reading) -> Reading:
 def of_run(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_end: bool) -> Explained | None:
     """The plogs of a run and what its ranks printed; None, where there are no plogs.
 
-    at_end: the launch has just ended, and somebody waits for the report: no more than MOST_AT_END bytes.
+    at_end: the launch has just ended, and the report is waited for: no more than MOST_AT_END bytes.
     """
     own = plog_folders(launch, folder)
     if not own:
@@ -96,7 +96,7 @@ def of_run(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_
 
 
 def plog_folders(launch: dict[str, Any], folder: str) -> list[str]:
-    """rank_N of each rank below the run's folder of plogs and the user's own; else the files of its processes."""
+    """rank_N of each rank below the run's folder of plogs and the user's own; otherwise the files of its processes."""
     named = launch.get("plogs")
     if not isinstance(named, dict):
         return []

@@ -1,8 +1,8 @@
-"""What stays of CANN's own logs, the plogs, when a run has ended and its failure is explained.
+"""Decides which of CANN's own logs, the plogs, stay when a run has ended and its failure is explained.
 
-Only the folders plog/rank_N of a run's attempts are touched, which the launch has made.  No link in them is followed:
-another process may have planted it.  CANN can write gigabytes, so what stays after a failure is cut: of a long file the
-beginning and the end stay, and of many files the newest.
+Only the folders plog/rank_N of a run's attempts are changed, which the launch has made.  Links in them are not
+followed, because another process may have planted them.  CANN can write gigabytes, so the logs of a failure are cut.  A
+long file keeps its beginning and its end, and of many files the newest stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Tally:
-    """What was left out, and what went wrong first."""
+    """What was left out, and the first problem."""
 
     def __init__(self) -> None:
         self.bytes = self.ranks = 0
@@ -44,7 +44,7 @@ class Tally:
         )
 
     def lines(self) -> list[str]:
-        """What the report says of it."""
+        """What the report states about it."""
         said = [self.trouble] if self.trouble else []
         if self.bytes:
             text = tr(
@@ -57,7 +57,7 @@ class Tally:
 
 
 def settle(run_dir: str, attempts: list[dict[str, Any]], keep: str) -> list[str]:
-    """Removes and cuts plogs as `keep` says: failed, all or none; returns what the report says of it."""
+    """Removes and cuts plogs according to `keep`: failed, all or none; returns the report's lines about it."""
     tally = Tally()
     for attempt in attempts:
         failed = attempt["exit"] != 0 or attempt["first_failure"] is not None

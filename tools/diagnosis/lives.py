@@ -1,8 +1,8 @@
-"""Which logs are of one process, and which processes are of one job: told by folders, PIDs, starts and ranks.
+"""Determines which logs are of one process, and which processes are of one job, by folders, PIDs, starts and ranks.
 
-CANN writes what a process did (run/plog) at its start and what failed (debug/plog) at its end, which may be days later:
-no gap in time tells them apart.  It makes one file of each kind for a process, and goes on in another only when the
-file is full.  So a second one of the same kind is another process that got the same PID.
+CANN writes what a process did (run/plog) at its start and what failed (debug/plog) at its end, maybe days later.  So a
+gap in time does not separate processes.  CANN makes one file of each kind per process, and begins another only when the
+file is full.  So a second file of the same kind is from another process that got the same PID.
 """
 
 from __future__ import annotations

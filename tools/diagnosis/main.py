@@ -83,7 +83,7 @@ def _is_run(path: str) -> bool:
 
 
 def explain_run(folder: str, known: Known, oom_kills: int, events: str | None = None, as_json: bool = False) -> int:
-    """Says why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
+    """Reports why the run of the folder failed, and adds that to its launch.json; returns the exit code."""
     try:
         launch = run.read_launch(folder)
     except Refusal as error:
@@ -102,7 +102,7 @@ def explain(
     at_end: bool = False,
     tell: Callable[[list[str]], None] | None = None,
 ) -> bool:
-    """Says why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
+    """Reports why the run of the folder failed, and adds that to `launch`; returns whether a rank has failed.
 
     at_end: in the report after the failure, so briefly; tell: gets the lines, which else are printed.
     """
@@ -144,7 +144,7 @@ def _explain_launch(
 
 
 def _nothing_failed(launch: dict[str, Any], folder: str, as_json: bool) -> Answer:
-    """Says what is known of a run in which no rank failed: perhaps it hung."""
+    """Reports what is known of a run in which no rank failed: perhaps it hung."""
 
     def answer() -> Answer:
         hung = hang.of_run(launch, folder)
@@ -173,7 +173,7 @@ def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_e
 
 
 def explain_logs(paths: list[str], known: Known, events: str | None = None, as_json: bool = False) -> int:
-    """Says what the logs of a job tell; returns the exit code.  Raises OSError: a path is not there."""
+    """Prints what the logs of a job show; returns the exit code.  Raises OSError: a path does not exist."""
     from tools.diagnosis import job_logs
 
     entries, complaints = known

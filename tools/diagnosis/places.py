@@ -1,4 +1,4 @@
-"""Which ranks a job has on which host and device, where only launch.json, pages of hosts or other ranks say it."""
+"""Finds the host and device of each rank if only launch.json, pages of hosts or other ranks show it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WORKER = re.compile(r"(?:.*/)?([^/]*?(\d+))/[^/]*$")
 
 
 def by_launch(processes: list[Process], launch: dict[str, Any] | None) -> None:
-    """Device and host of the ranks of a run of ours."""
+    """Fills in the device and host of each rank in a run of ours."""
     rows = {row.get("rank"): row for row in any_json.objects(launch, "ranks")}
     for process in processes:
         row = rows.get(process.rank)
@@ -43,7 +43,7 @@ def by_hosts(processes: list[Process], hosts: list[Host]) -> None:
 
 
 def by_links(processes: list[Process]) -> None:
-    """Where no log tells a rank: that of the table of links, which may be of a smaller communicator."""
+    """Fills in ranks that no log states, from the table of links, which may be of a smaller communicator."""
     if any(process.rank is not None for process in processes):
         return
     said = [{event.values["own"] for event in one.events if event.kind == "link"} for one in processes]
@@ -53,11 +53,11 @@ def by_links(processes: list[Process]) -> None:
             process.rank = int(next(iter(own))) if len(own) == 1 else None
 
 
-# ---- Files that say which rank and address a device has: rank tables of any version, and ModelArts' pages of hosts.
+# ---- Files that state which rank and address a device has: rank tables of any version, and ModelArts' pages of hosts.
 
 
 class Place(Row):
-    """A rank, its device, the device's address and its host; empty where the file does not say it."""
+    """A rank, its device, the device's address and its host; empty where the file does not state it."""
 
     rank: int
     device: int
@@ -74,7 +74,7 @@ class Host(Row):
 
 
 def of_tables(papers: dict[str, bytes]) -> list[Place]:
-    """The devices of all rank tables among the files; validate_hccl.py says what is wrong with one that is none."""
+    """The devices of all rank tables among the files; validate_hccl.py reports files that are not rank tables."""
     found: list[Place] = []
     for name, content in papers.items():
         if not name.endswith(".json") or os.path.basename(name) == "launch.json":

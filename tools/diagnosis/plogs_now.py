@@ -1,6 +1,6 @@
-"""What the plogs of a job that hangs say: the root among the ranks, and the last event of each rank.
+"""Reads the plogs of a job that hangs: the root among the ranks, and the last event of each rank.
 
-tools/features/plog_watch.py starts it in a forked child.  It reads beginnings and ends of plogs.
+tools/features/plog_watch.py starts it in a forked child.  It reads the beginnings and the ends of plogs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Plog(Row):
 
 
 class Event(Row):
-    """The last line of a rank that tells something."""
+    """The last line of a rank with information."""
 
     time: float
     rank: int
@@ -61,7 +61,7 @@ class TooLate(Exception):
 
 
 def main(arguments: list[str]) -> None:
-    """Prints, as far as it comes in its time.
+    """Prints as much as it can in its time.
 
     arguments: the folders of the run and of the attempt, and how many seconds ago an event may have been.
     """
@@ -109,7 +109,7 @@ def event_lines(events: list[Event]) -> list[str]:
 
 
 def _read(files: list[Plog], found: list[Findings], since: float) -> Iterator[Event]:
-    """Adds to `found` what the logs say, and yields the last event of each that was written since then."""
+    """Adds to `found` what the logs state, and yields the last event of each that was written since then."""
     fast = matcher.installed()
     budget = MOST if fast else MOST_SLOW
     scan.use(known_failures.load()[0])
@@ -146,7 +146,7 @@ def _plogs(launch: dict[str, Any], logs: str) -> list[Plog]:
 
 
 def ends(path: str, most: int) -> bytes:
-    """The file, or the lines at its beginning and at its end, of so many bytes.  Raises OSError."""
+    """The file, or this number of bytes of lines at its beginning and at its end.  Raises OSError."""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         size = os.fstat(file.fileno()).st_size
         if size <= most:
@@ -158,7 +158,7 @@ def ends(path: str, most: int) -> bytes:
 
 
 def last_event(data: bytes, rank: int) -> Event | None:
-    """The last line of a level that tells something."""
+    """The last line of a level with information."""
     place = max(data.rfind(f"[{level}] ".encode()) for level in _TELLING)
     while place >= 0:
         begin = data.rfind(b"\n", 0, place) + 1
@@ -176,7 +176,7 @@ def _too_late(*_: object) -> None:
 
 
 def tell(descriptor: int, words: list[str]) -> None:
-    """The lines, to this descriptor; whoever reads the report needs no failure of ours in it."""
+    """Writes the lines to this descriptor; a report must not contain a failure of ours."""
     stream = os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape")
     with contextlib.redirect_stdout(stream):
         try:

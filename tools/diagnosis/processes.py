@@ -1,4 +1,4 @@
-"""The processes of a job, from what their logs say: which rank each one is, on which host and device."""
+"""Identifies the processes of a job from their logs: the rank, the host and the device of each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Process:
-    """A process of the job, or a rank of which no log is here (`findings` is empty)."""
+    """A process of the job, or a rank whose log is not here (`findings` is empty)."""
 
     def __init__(self, folder: str, pid: int | None) -> None:
         self.folder, self.pid = folder, pid
@@ -35,19 +35,19 @@ class Process:
 
     @classmethod
     def absent(cls, rank: int, host: str | None) -> Process:
-        """One without any log here."""
+        """A process without any log here."""
         process = cls("", None)
         process.rank, process.host = rank, host
         return process
 
     @cached_property
     def events(self) -> list[Event]:
-        """Those of all its logs, by time; for when it has all its logs."""
+        """The events of all its logs, by time; call it when the process has all its logs."""
         found = [event for one in self.findings for event in one.events]
         return sorted(found, key=lambda event: event.time or 0.0)
 
     def take(self, other: Process) -> None:
-        """The logs of the other one are its own, too."""
+        """Takes over the logs of the other one."""
         self.findings = [*self.findings, *other.findings]
         self.rank = other.rank if self.rank is None else self.rank
         self.ranks = max(self.ranks, other.ranks)
@@ -55,7 +55,7 @@ class Process:
 
     @property
     def tells_rank(self) -> bool:
-        """Whether its own log says which rank it is, with a number that the job's scheduler gave it."""
+        """Whether its own log states which rank it is, with a number that the job's scheduler gave it."""
         return {event.values["rank"] for event in self.events if event.kind == "own_rank"} == {str(self.rank)}
 
     @property
@@ -80,7 +80,7 @@ class Job(Record):
     """The processes of one job, and who has which address."""
 
     processes: list[Process]
-    ranks: int  # of the job; 0: no log says it
+    ranks: int  # of the job; 0: no log states it
     others: int  # logs of earlier jobs that were left out
     by_rank: dict[int, Process]
     by_address: dict[str, Process]
@@ -247,7 +247,7 @@ def _indexed(
             by_place.update(((host, process.device), process) for host in hosts)
         by_vnic.update(((host, address), process) for host in hosts for address in process.vnics)
         by_group.update(((group, rank), process) for group, rank in process.groups.items())
-    for address in twice:  # an address of two devices says nothing
+    for address in twice:  # an address of two devices states nothing
         del by_address[address]
     return Job(
         processes=processes,
@@ -267,7 +267,7 @@ def _named_only(
 ) -> tuple[list[Process], int]:
     """Ranks of the rank table and of launch.json without any log, and how many ranks these list.
 
-    All ranks get what these say of them.
+    All ranks get what these state of them.
     """
     rows = places.of_tables(files)
     for row in any_json.objects(launch, "ranks"):

@@ -1,17 +1,18 @@
-"""Which rank failed first in truth: from the logs of all ranks, in one sentence, with the reasons.
+"""Determines which rank really failed first, from the logs of all ranks: one sentence, with the reasons.
 
-The order of the questions, each answered by the logs:
+The questions in their order; the logs answer each:
 
-1. Do ranks call different collectives, or have different TLS switches?  Then nobody waits in vain by accident.
-2. Has a rank an error that does not follow from a wait?  The earliest is the root, as far as clocks can be compared.
-   But one that was killed (SIGKILL) before all others ended has no error, and those of others follow from its end.
-3. Does MindSpore's scheduler, or what started the ranks, name a rank that ended without a word, or never came?
-4. Did a card's network send in vain (error CQE)?
+1. Do ranks call different collectives, or have different TLS switches?  Then the waits follow from that.
+2. Does a rank have an error that does not follow from a wait?  The earliest is the root, as far as clocks can be
+   compared.  But a rank that was killed (SIGKILL) before all others ended has no error, and those of others follow
+   from its end.
+3. Does MindSpore's scheduler, or the starter of the ranks, name a rank that ended silently, or never came?
+4. Did a card's network send without an answer (error CQE)?
 5. Does HCCL's heartbeat name a device, or its search after a time-out?
 6. Which ranks never came to a communicator?
-7. Has a rank an error that may follow from a wait, and the others have not?
+7. Does a rank have an error that may follow from a wait, while the others have none?
 8. Where do the chains of waits end: at a silent rank, at one that is not in the job, in a circle?
-9. Who is silent while others wait?
+9. Which rank is silent while others wait?
 """
 
 from __future__ import annotations
@@ -145,7 +146,7 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
 
 
 def _sayer(process: Process, event: Event) -> Process | Target:
-    """Who says it: by the line itself where the log does not tell."""
+    """Who states it: by the line itself where the log does not tell."""
     said = event.values
     if process.rank is not None or process.pid is not None or not said.get("by_device"):
         return process
@@ -159,7 +160,7 @@ def _link(one: Process | Target) -> list[str]:
 def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list[Process]) -> Process | Target:
     """Who is at that device of that host.
 
-    Where no log names the host, it is the one that all waited for who say so, if its number fits the device.
+    Where no log names the host, it is the one that all waited for who state this, if its number fits the device.
     """
     here = job.by_place.get((address, device))
     if here is not None:
@@ -175,10 +176,10 @@ def _placed(job: Job, address: str, device: int, found: list[Wait], sayers: list
 
 
 class _Came(Record):
-    """What the root of a communicator says of those that came to it."""
+    """What the root of a communicator states about those that came to it."""
 
-    wanted: int = 0  # 0: no line says it
-    number: int = 0  # of those that came; 0: no line says it
+    wanted: int = 0  # 0: no line states it
+    number: int = 0  # of those that came; 0: no line states it
     came: frozenset[int] = frozenset()
     missing: frozenset[int] = frozenset()
     limit: int = 0  # seconds
@@ -214,7 +215,7 @@ def _missing(job: Job) -> Verdict | None:
         list_of = _came(process)
         wanted, came, missing = list_of.wanted, list_of.came, set(list_of.missing)
         if came and list_of.number in (0, len(came)):  # else the list is not whole
-            # where no line says how many: a gap in the numbers shows those up to the last one that came
+            # where no line states how many: a gap in the numbers shows those up to the last one that came
             missing |= set(range(min(wanted or max(*came, of_job), 1 << 20))) - came
         if not missing:
             continue

@@ -1,4 +1,4 @@
-"""The folder of a run that failed: launch.json, the logs of members that failed by themselves, who asked it to end."""
+"""Reads the folder of a failed run: launch.json, the logs of members that failed by themselves, who asked it to end."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Member(Record):
     status: int | None
     path: str  # of its log
     log: log_tail.RankLog
-    trouble: str | None = None  # why the log says nothing
+    trouble: str | None = None  # why the log states nothing
     exception: PythonException | None = None
     refusal: list[str] = []  # what the trainer said when it ended without an exception, by its name
     host: str | None = None  # where the launch has several
@@ -50,7 +50,7 @@ def is_rank(name: str) -> bool:
 
 
 def not_a_run(folder: str, what: str) -> Refusal:
-    """Why `folder` is not that of a run."""
+    """Why `folder` is not the folder of a run."""
     text = tr("{path}: {what}; name the folder of a run, such as logs/latest", path=one_line(folder), what=what)
     return Refusal(USAGE, text)
 
@@ -100,7 +100,7 @@ def places_of(launch: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def logs_of(outcome: dict[str, Any] | None) -> str:
-    """The folder of the last attempt's logs, in that of the run: launch.json may be anybody's, and names no other."""
+    """The folder of the last attempt's logs, inside the run's: launch.json is untrusted, and cannot lead elsewhere."""
     logs = str((outcome or {}).get("logs") or ".")
     return "." if os.path.isabs(logs) or os.pardir in logs.split(os.sep) else logs
 
@@ -146,7 +146,7 @@ def _refusal(lines: list[str], trainer: str | None) -> list[str]:
 
 
 def of_request(outcome: dict[str, Any]) -> str | None:
-    """Why the job ended, and what is saved; None where nobody asked it to end, or its ranks do not save."""
+    """Why the job ended, and what is saved; None if its end was not requested, or its ranks do not save."""
     asked, what = outcome.get("asked"), outcome.get("stopped_by")
     if not isinstance(asked, dict) or not isinstance(what, str):
         return None

@@ -1,7 +1,7 @@
-"""The ranks that --straggler has named: as a line while the job runs, in the report, and for launch.json.
+"""Stores the ranks that --straggler named: for a line while the job runs, the report, and launch.json.
 
-The process that measures (tools/monitor) may be killed at any time.  So it keeps them in a file of the run folder.  At
-the end tools/features/metrics.py reads it.
+The process that measures (tools/monitor) may be killed at any time.  So it writes them to a file of the run folder.  At
+the end tools/features/metrics.py reads this file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KIND_ENDS = "_ms"  # of slowness.Pace's kinds; launch.json has them without
 
 
 def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: int) -> dict[str, Any]:
-    """What launch.json says of one.  attempt: 0 is the first; steps: for so many it was slow."""
+    """What launch.json states about one.  attempt: 0 is the first; steps: for so many it was slow."""
     return {
         "rank": rank,
         "device": device,
@@ -45,7 +45,7 @@ def row(rank: int, device: object, host: str, attempt: int, pace: Pace, steps: i
 
 
 def says(found: dict[str, Any], at_end: bool = False) -> str:
-    """A line about one of these rows."""
+    """The line about one of these rows."""
     values = {"who": record.who(found), "factor": figures.factor(found["factor"]), "steps": found["steps"]}
     values["times"] = figures.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
     if found["kind"] == "data":

@@ -1,11 +1,11 @@
-"""Where the ranks of a job that hangs are: saves their Python stacks, and prints the innermost frames.
+"""Saves the Python stacks of the ranks of a job that hangs, and prints the innermost frames.
 
   python tools/diagnosis/stacks.py FOLDER RANK=PID...
 
-The launcher asks for the ranks of its host, an agent for its own.  FOLDER has rank_N.log; the stacks
-go to rank_N.stack beside it.
-py-spy looks from outside where it is installed and allowed.  Else SIGABRT makes the rank write the stacks
-of its threads to its log, by Python's faulthandler, and ends it: the launcher would end it anyway.
+The launcher runs it for the ranks of its host, an agent for its own.  FOLDER contains rank_N.log; the stacks go to
+rank_N.stack next to it.  If py-spy is installed and allowed, it reads the stacks from outside.  Otherwise SIGABRT makes
+the rank write the stacks of its threads to its log, by Python's faulthandler.  The signal also ends the rank, as the
+launcher would anyway.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Frame(Row):
 
     @property
     def text(self) -> str:
-        """How a message shows it."""
+        """The text for a message."""
         return f"{self.function} ({self.file}:{self.line})"
 
 
@@ -84,7 +84,7 @@ def save(folder: str, name: str, pid: int) -> str:
 
 
 def by_py_spy(pid: int) -> str:
-    """What py-spy prints, or nothing: it is often not installed, or not allowed in a container."""
+    """The output of py-spy, or nothing: it is often not installed, or not allowed in a container."""
     if not programs.on_path("py-spy"):
         return ""
     answer = programs.ask(["py-spy", "dump", "--pid", str(pid)], SECONDS)
@@ -92,7 +92,7 @@ def by_py_spy(pid: int) -> str:
 
 
 def by_abort(pid: int, log: str) -> str:
-    """What the rank writes to its log when SIGABRT ends it, or nothing where faulthandler is not on."""
+    """What the rank writes to its log when SIGABRT ends it; nothing if faulthandler is off."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             if not re.search(rb"(^|\0)PYTHONFAULTHANDLER=[^\0]", file.read()):

@@ -1,6 +1,6 @@
-"""The process that imports for all ranks (--import_once) when the job hangs: its module, and where it is in its code.
+"""Finds the module and the code position of the process that imports for all ranks (--import_once) when the job hangs.
 
-The stacks go to imports.stack beside its log, after a line with the name of the module.
+The stacks go to imports.stack next to its log, after a line with the name of the module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tools.supervise import proc
 from tools.supervise.members import IMPORTS
 
 _MODULE = "Import: "  # the first line of the file
-_IN_KERNEL = "State: in the kernel\n"  # in place of stacks
+_IN_KERNEL = "State: in the kernel\n"  # instead of stacks
 _OURS = "forking/hook/sitecustomize.py"  # whose frames are not the module's; py-spy has only the end of a path
 _MOST = 1 << 20  # bytes of the file that are read
 
@@ -34,7 +34,7 @@ def tell(descriptor: int, folder: str, pid: int, module: str) -> None:
 
 
 def of_folder(folder: str) -> str:
-    """The sentence about what was saved beside the logs of an attempt; nothing if that is nothing."""
+    """The sentence about what was saved next to the logs of an attempt; nothing if that is nothing."""
     try:
         with open(os.path.join(folder, f"{IMPORTS}.stack"), encoding="utf-8", errors="replace") as file:
             first, _, found = file.read(_MOST).partition("\n")

@@ -1,4 +1,4 @@
-"""The verdict about a failed job, and the words for its ranks, its chains of waits and what to look at next."""
+"""The verdict about a failed job: sentences about its ranks, its chains of waits and what to look at next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Verdict(Record):
     certainty: str
     why: str
     next: list[str] = []  # commands, and what to look at
-    text: str = ""  # the line of a log that says it
+    text: str = ""  # the line of a log that states it
     time: float | None = None
 
 
@@ -90,7 +90,7 @@ def chain_lines(*all_ends: End) -> list[str]:
 
 
 def said(text: str) -> str:
-    """A line of a log without level, process and time, which the sentence has already."""
+    """A line of a log without level, process and time, which are already in the sentence."""
     text = headless(text)
     return text if len(text) <= 200 else text[:197] + "..."
 
@@ -101,7 +101,7 @@ def headless(text: str) -> str:
 
 
 def on(one: Process | Target) -> str:
-    """``on host node1: ``, as the beginning of a command; nothing, if the name of a folder is not that of a host."""
+    """``on host node1: ``, as the beginning of a command; nothing, if a folder's name is not that of a host."""
     host = one.host or one.server if isinstance(one, Process) else None
     return tr("on host {host}: ", host=host) if host and _HOST.fullmatch(host) else ""
 
@@ -113,7 +113,7 @@ def link_check(one: Process | Target) -> str:
 
 
 def ping(one: Process | Target, address: str | None) -> str:
-    """The command by which a card tries to reach an address; a log may have any text in the address's place."""
+    """The command with which a card tries to reach an address; a log may have any text instead of the address."""
     device = one.device if one.device is not None else "N"
     known = address if address and packed(address) else "ADDRESS"
     return f"{on(one)}hccn_tool -i {device} -ping -g address {known}"

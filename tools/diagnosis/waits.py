@@ -1,4 +1,4 @@
-"""Who waits for whom: what HCCL's time-outs say, as arrows from a process to the one that it waited for."""
+"""Reads from HCCL's time-outs who waits for whom: arrows from a process to the one that it waited for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ EXEC_SECONDS = 1836  # HCCL_EXEC_TIMEOUT's default since CANN 8
 
 
 class Target(Row):
-    """Whom a process waited for: a process of the job, or what is known of another."""
+    """The target of a wait: a process of the job, or the known facts about another one."""
 
     process: Process | None
     rank: int | None
@@ -26,7 +26,7 @@ class Target(Row):
 
 
 class Wait(Record):
-    """A process waited in vain."""
+    """A process waited for another that did not come."""
 
     source: Process
     target: Target
@@ -152,7 +152,7 @@ def _by_rank(job: Job, process: Process, rank: str, group: str | None) -> Target
 
 
 class End(Record):
-    """Where chains of waits lead: to one that waits for nobody, or into a circle."""
+    """Where chains of waits lead: to one that does not wait, or into a circle."""
 
     members: list[object]  # Process, or Target without one; several: they wait for one another
     waiters: list[Process]  # all that lead there, the first to give up first

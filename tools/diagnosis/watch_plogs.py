@@ -1,11 +1,11 @@
-"""Says it when CANN logs a fault while a job runs (--watch_plogs): one line for each known fault and rank.
+"""Reports faults that CANN logs while a job runs (--watch_plogs): one line for each known fault and rank.
 
   python tools/diagnosis/watch_plogs.py LAUNCHER SINCE RUN LOGS NAME BEFORE
 
-Started by tools/features/plog_watch.py.  LAUNCHER is its process, with which this one ends; SINCE: seconds since 1970,
-when the attempt began; RUN and LOGS: the folders of the run and of the attempt; NAME and BEFORE: what goes before a
-message.  SIGTERM: looks once more, then ends.  The lines go to stderr from here, not through the launcher: a terminal
-that takes nothing must not stop it.
+tools/features/plog_watch.py starts it.  LAUNCHER is the launcher's process; this one ends with it.  SINCE: seconds
+since 1970, when the attempt began.  RUN and LOGS: the folders of the run and of the attempt.  NAME and BEFORE: the text
+before a message.  On SIGTERM the process looks once more, then ends.  It writes its lines to stderr itself, not through
+the launcher: a blocked terminal must not stop the launcher.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Said:
         self._dropped, self._since = 0, 0.0
 
     def line(self, text: str) -> None:
-        """Says it, unless there were too many; then there is still room for the number of those left out."""
+        """Reports it, unless there were too many; then there is still room for the number of those left out."""
         now = self._clock()
         self._forget(now)
         if len(self._times) < MOST_LINES - 1:
@@ -75,7 +75,7 @@ class Said:
         self._dropped += 1
 
     def left_out(self, at_end: bool = False) -> None:
-        """Says once a minute how many lines were left out."""
+        """Reports once a minute how many lines were left out."""
         now = self._clock()
         if not self._dropped or (now - self._since < MINUTE and not at_end):
             return
@@ -158,7 +158,7 @@ def waits(launcher: int, follower: follow.Follower) -> Iterator[bool]:
 
 
 def speaker(name: str, before: str) -> Callable[[str], None]:
-    """Says a line on stderr, in one write; ends this process where nobody reads it."""
+    """Prints a line on stderr, in one write; ends this process if it is not read."""
 
     encoding = sys.stderr.encoding if sys.stderr else "utf-8"
 

@@ -1,8 +1,8 @@
-"""The answer as lines for a person: at most 12 of 200 characters, the answer itself first, and nothing twice.
+"""Formats the answer as lines for people: at most 12 of 200 characters, the answer itself first, and nothing twice.
 
-A long line is cut between clauses, and never within a command in quotes.
+A long line is cut between clauses, and never within a quoted command.
 
-What was found to have failed, and the labels of what it means and what to do, have a style (see colours.Styled).
+Some texts have a style (see colours.Styled): the failure that was found, and the labels of its meaning and its remedy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_LINES = 12
 COLUMNS = 200
 _NAME_OF_SCRIPT = 24  # columns that the report of a launch puts before each line
 _MOST_ALSO = 8
-_KERNEL = "dmesg -T"  # the command that says what the kernel killed
+_KERNEL = "dmesg -T"  # the command that states what the kernel killed
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
 
@@ -45,7 +45,7 @@ def of_run(answer: Answer, folder: str, brief: bool = False) -> list[str]:
 
 
 def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
-    """The root alone, how sure that is and why, and what to look at next: for a report that says other things, too."""
+    """Only the root, how sure that is and why, and what to look at next: for a report with other contents, too."""
     lines = [tr("root: {sentence}", sentence=verdict.sentence)]
     lines.append("    " + how_sure(verdict.certainty, verdict.why))
     lines += ["    " + tr("next: {what}", what=what) for what in verdict.next[: 2 if brief else 4]]
@@ -53,7 +53,7 @@ def root_lines(verdict: Verdict, brief: bool = False) -> list[str]:
 
 
 def lines_of(answer: Answer, columns: int = COLUMNS, more: str = "") -> list[str]:
-    """The lines of the answer; where they are too many, `more` replaces those that say least."""
+    """The lines of the answer; if they are too many, `more` replaces the least informative ones."""
     writer = _Writer(columns)
     writer.answer(answer)
     writer.sure(answer)
@@ -84,13 +84,13 @@ class _Writer:
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
-        self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it says
+        self._rows: list[tuple[int, str]] = []  # the smaller the number, the more it states
         self._said: set[str] = set()  # texts that come once
         self._paths: set[str] = set()  # logs that are named
-        self._placed = False  # the first line says where the cause is seen
+        self._placed = False  # the first line states where the cause is seen
 
     def lines(self, more: str) -> list[str]:
-        """Those that fit."""
+        """The lines that fit."""
         rows = list(self._rows)
         if len(rows) <= MOST_LINES or len(more) > self._columns:
             more = ""
@@ -229,7 +229,7 @@ class _Writer:
 
 
 def cut(text: str, room: int) -> str:
-    """The text in one line of at most so many characters."""
+    """The text in one line, limited to this number of characters."""
     text = one_line(text[: 4 * max(room, 0) + 100])
     return text if len(text) <= room else text[: max(0, room - 3)] + "..."
 

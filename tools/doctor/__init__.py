@@ -1,1 +1,1 @@
-"""What scripts/doctor.sh looks at: one module per section of its page; page.py says what such a module has."""
+"""The checks of scripts/doctor.sh: one module per section of its page; page.py lists what such a module has."""

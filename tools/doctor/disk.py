@@ -1,5 +1,8 @@
-"""Prints what is free where a folder is or would be made: bytes, bytes free, inodes free (-1: no limit), 1 if
-it can be written, and the folder or the nearest one above it that exists.  A program of its own: see limits.py."""
+"""Prints how much is free at a folder that exists or would be made.
+
+The output is: bytes, bytes free, inodes free (-1: no limit), 1 if it can be written, and the folder.  If the folder is
+missing, all of them are about the nearest existing one above it.  This is a separate program: see limits.py.
+"""
 
 import os
 import sys

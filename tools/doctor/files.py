@@ -1,4 +1,4 @@
-"""The files of the system that the doctor reads; see system_files.py."""
+"""The system files that the doctor reads; see system_files.py."""
 
 from __future__ import annotations
 

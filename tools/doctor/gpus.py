@@ -1,4 +1,4 @@
-"""GPUs: which are here, and whether MindSpore takes them."""
+"""The GPUs of this host, and whether MindSpore can use them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _QUERY = ["nvidia-smi", "--format=csv,noheader"]
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """Old drivers do not know compute_cap, so it is a question of its own.  Without nvidia-smi there is none."""
+    """The queries.  Old drivers do not know compute_cap, so it is a query of its own.  Without nvidia-smi: none."""
     if not programs.on_path("nvidia-smi"):
         return {}
     return {
@@ -29,7 +29,7 @@ def questions(_: Options) -> dict[str, list[str]]:
 
 
 def lines(facts: Facts) -> list[Line]:
-    """The GPUs, and what MindSpore says of them."""
+    """The GPUs, and MindSpore's support for them."""
     if "gpus" not in facts.answers:
         return [Line(tr("GPUs"), ABSENT, tr("nvidia-smi is not on PATH"))]
     asked = facts.answers["gpus"]

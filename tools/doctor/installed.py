@@ -1,4 +1,4 @@
-"""Programs that some ways of launching need."""
+"""The programs that some ways of launching need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = marked("Programs")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """ssh has no --version."""
+    """The questions about the programs; ssh has no --version."""
     return {
         "mpirun": ["mpirun", "--version"],
         "srun": ["srun", "--version"],

@@ -1,4 +1,4 @@
-"""What a launch may use: files, processes, shared memory, disks."""
+"""The resources that a launch may use: files, processes, shared memory, disks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Disk(Row):
 
 
 def questions(options: Options) -> dict[str, list[str]]:
-    """One process per folder: statvfs never returns if the file server is gone."""
+    """One process per folder, because statvfs never returns if the file server is gone."""
     folders = {"current": ".", "logs": options.log_dir, "shm": files.ROOT + "/dev/shm"}
     program = project.path("tools", "doctor", "disk.py")
     return {key: [sys.executable, program, folder] for key, folder in folders.items()}

@@ -1,8 +1,8 @@
 """Prints the jobs of this launcher that hold devices or cores, as JSON.
 
-That is [[job, process id, [device, ...], [core, ...]], ...].
+The form is [[job, process id, [device, ...], [core, ...]], ...].
 
-A program of its own, so that doctor.sh can stop it: the file system with the locks may hang.
+This is a separate program, so that doctor.sh can stop it: the file system with the locks may hang.
 """
 
 import json

@@ -1,6 +1,6 @@
-"""Makes the page of scripts/doctor.sh, which alone runs it: ``main.py script=$0 shell=VERSION -- WORD...``.
+"""Makes the page of scripts/doctor.sh, its only caller: ``main.py script=$0 shell=VERSION -- WORD...``.
 
-Starts every program at the same time, and waits for each no longer than its limit.
+It starts every program at the same time, and waits for each no longer than its limit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""This host's name, and the ports that HCCL and MindSpore's scheduler listen on."""
+"""This host's name, and the ports on which HCCL and MindSpore's scheduler listen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ TITLE = marked("Network")
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """getent resolves as every program does and, unlike gethostbyname, can be stopped."""
+    """The questions: getent resolves as every program does and, unlike gethostbyname, can be stopped."""
     return {"name": ["getent", "ahostsv4", socket.gethostname()]}
 
 
 def lines(facts: Facts) -> list[Line]:
-    """HCCL's ports matter only on a machine with NPUs."""
+    """The lines; HCCL's ports matter only on a machine with NPUs."""
     return [_name(facts.answers["name"]), _hccl_ports(bool(facts.npus.devices)), _scheduler_ports()]
 
 

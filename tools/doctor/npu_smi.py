@@ -1,4 +1,4 @@
-"""Finds the NPUs of this host: devices, what npu-smi says about them, and their addresses."""
+"""Finds the NPUs of this host: the devices, npu-smi's data about them, and their addresses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tools.doctor import page
 
 
 class NpuSmi(Record):
-    """What npu-smi says; the keys are devices."""
+    """What npu-smi reports; the keys are devices."""
 
-    failure: str | None = None  # why it says nothing
+    failure: str | None = None  # why it states nothing
     remedy: str = ""  # what to do then
     absent: bool = False  # there is none
     driver: str | None = None

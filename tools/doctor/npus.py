@@ -1,4 +1,4 @@
-"""The NPUs: which are here, how they are, who holds them, and their addresses."""
+"""The NPUs of this host: their health, the jobs that hold them, and their addresses."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _MANAGER = "/dev/davinci_manager"
 
 
 def questions(_: Options) -> dict[str, list[str]]:
-    """npu-smi and hccn_tool are asked by npu_smi.py."""
+    """The command that reads the locks; npu_smi.py asks npu-smi and hccn_tool."""
     return {"locks": [sys.executable, project.path("tools", "doctor", "locks.py")]}
 
 
 def lines(facts: Facts) -> list[Line]:
-    """The devices together, each device, and what says who holds them and where they are."""
+    """The devices together, each device, and lines about their holders and places."""
     npus, conf = facts.npus, facts.options.hccn_conf
     found = [_summary(npus)]
     found += _seen(npus)
@@ -133,7 +133,7 @@ def _held(devices: list[int], cores: list[int]) -> str:
 
 
 def _conf(npus: Npus, conf: str) -> Line:
-    """The file of addresses, and whether the cards use what it says."""
+    """The file of addresses, and whether the cards use what it states."""
     name = "hccn.conf"
     try:
         in_file, fault = hccn.read_conf(conf)

@@ -1,4 +1,4 @@
-"""The page of the doctor: its lines, as text that can be pasted into a bug report, and as JSON."""
+"""The doctor's page: its lines, as text that can be pasted into a bug report, and as JSON."""
 
 from __future__ import annotations
 
@@ -171,4 +171,4 @@ class Section(Protocol):
         """{key: command}; the commands of all sections run at the same time, and the answers have these keys."""
 
     def lines(self, facts: Facts) -> Iterable[Line]:
-        """What the answers, and files of the system, mean."""
+        """The conclusions from the answers and from files of the system."""

@@ -138,7 +138,7 @@ def compiled() -> Line:
 
 
 def state_of_compiled(found: str) -> str:
-    """What a package has in place of good compiled files, for people."""
+    """What a package has instead of good compiled files, for people."""
     if found == bytecode.NONE:
         return tr("no .pyc")
     if found == bytecode.STALE:

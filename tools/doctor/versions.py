@@ -1,4 +1,4 @@
-"""MindSpore, CANN, driver and firmware: which are here, and whether they were released for one another."""
+"""The versions of MindSpore, CANN, driver and firmware, and whether they were released for one another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ print("version", getattr(mindspore, "__version__", None) or version("mindspore")
 
 
 class Released(TypedDict, total=False):
-    """Versions that were released for one another; versions.json says what the keys mean."""
+    """Versions that were released for one another; versions.json states what the keys mean."""
 
     mindspore: str
     cann: list[str]
@@ -70,7 +70,7 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
     found = re.search(r"^version (\S+)$", ended.stdout, re.MULTILINE)
     if ended.status == 0 and found:
         told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
-        if told:  # what its own check of CANN says
+        if told:  # what its own check of CANN reports
             text = tr("{version}, which says: {text}", version=found[1], text=told[0].strip())
             return found[1], Line("MindSpore", WARNING, text)
         return found[1], Line("MindSpore", OK, found[1])

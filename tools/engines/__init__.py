@@ -1,1 +1,1 @@
-"""Engines: what starts the ranks.  `local` does it itself; mpirun, srun and msrun start an agent for each rank."""
+"""Engines start the ranks: `local` directly; mpirun, srun and msrun through an agent for each rank."""

@@ -1,4 +1,4 @@
-"""What comes out of an engine whose ranks are agents: the lines of the agents, and those of the engine itself."""
+"""Separates the output of an engine whose ranks are agents: lines of the agents, and lines of the engine."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ LONGEST = 1 << 20  # bytes of a line that has no end yet
 
 
 class AgentLines:
-    """What comes out of an engine, in blocks of bytes: `take` returns the events in it.
+    """The output of an engine, in blocks of bytes: `take` returns the events in it.
 
-    secret: begins what agents say.  logs: the folder of the attempt's logs.  own: where the engine's own lines go.
+    secret: begins what agents report.  logs: the folder of the attempt's logs.  own: where the engine's own lines go.
     cancelled: the event when the engine itself ends the job; None: from then on a rank that ends has not failed by
     itself.
     """
@@ -70,7 +70,7 @@ class AgentLines:
             self._own.append(line + b"\n")
 
     def _of_rank(self, word: bytes, rank: bytes, value: bytes) -> bool:
-        """Keeps what an agent says of its rank; False if it can be from none."""
+        """Keeps what an agent reports about its rank; False if it can be from none."""
         if word == b"exit" and _are_numbers(value.split(b" ", 1)):  # its status, and on our host its process
             self._has_ended(rank, *value.split(b" ", 1))
         elif word == b"start" and len(value.split()) == 2 and value.split()[0].isdigit():  # its process and its host
@@ -118,7 +118,7 @@ class AgentLines:
         self.failed = int(status) or self.failed
 
     def _of_others(self, word: bytes, rank: str, value: str) -> bool:
-        """The same for what the agent says to a feature, or of an order."""
+        """The same for what the agent reports to a feature, or of an order."""
         if word == b"has":
             self._more.append(events.Heard("together", f"has {rank} {value}"))
         elif word == b"without":
@@ -136,7 +136,7 @@ class AgentLines:
     def _cancelled(self) -> None:
         """The engine, not the launcher, has told an agent to end."""
         if self.cancelled:
-            if not self._told_cancel:  # every agent says it
+            if not self._told_cancel:  # every agent reports it
                 self._told_cancel = True
                 self._tell()
                 self._found.append(self.cancelled)
@@ -146,7 +146,7 @@ class AgentLines:
 
     def _warned(self) -> None:
         """Slurm has sent SIGUSR1 to a rank, and so to all."""
-        if not self._told_warning:  # every agent says it
+        if not self._told_warning:  # every agent reports it
             self._told_warning = True
             self._more.append(events.Warned())
 
@@ -157,7 +157,7 @@ class AgentLines:
             append(os.path.join(self.logs, name), b"".join(texts))
         if self._began:
             self._found.append(events.Began(self._began))
-        self._found += self._more  # an agent says where its rank is before it says that the rank has ended
+        self._found += self._more  # an agent reports where its rank is before it states that the rank has ended
         if self._ended:
             self._found.append(events.Ended(self._ended, self.judged))
         if self._grown:
@@ -181,7 +181,7 @@ def _words(text: bytes) -> str:
 
 
 def write(descriptor: int, text: bytes) -> None:
-    """Writes all of it; not what a full disk, or a pipe that nobody reads, does not take."""
+    """Writes all of it, except what a full disk, or a pipe that is not read, does not take."""
     try:
         while text:
             text = text[os.write(descriptor, text) :]

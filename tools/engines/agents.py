@@ -1,7 +1,7 @@
-"""Engines whose ranks are agents (tools/rank/agent.py): what the agents are told, and what they tell.
+"""Engines whose ranks are agents (tools/rank/agent.py): the settings of the agents, and their reports.
 
-An agent writes lines that begin with a secret of this launch; the engine brings them to its stdout, which is a pipe to
-us, or the agents write into a pipe of ours themselves.  The rest of the engine's output is its log.
+An agent writes lines that begin with a secret of this launch.  The engine passes them to its stdout, which is a pipe to
+us, or the agents write directly into a pipe of ours.  The rest of the engine's output is its log.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Agents(Engine):
         return self.there([sys.executable, "-I", "-S", program])
 
     def there(self, words: list[str]) -> list[str]:
-        """A command of ours for the hosts of the job, where one of them has this project in another folder."""
+        """A command of ours for the hosts of the job, if one of them has this project in another folder."""
         if not self.run.plan.engine.elsewhere:
             return words
         from hccl_tools.hosts import elsewhere  # few launches need it
@@ -91,7 +91,7 @@ class Agents(Engine):
         return ""
 
     def bears_failures(self, found: Environment) -> bool:
-        """Whether the engine itself must let ranks go on when one fails: in what --dry_run prints.
+        """Whether the engine itself must let ranks continue when one fails: in the output of --dry_run.
 
         Agents hide a rank's failure from it, so that it still ends the job when an agent dies.
         """
@@ -112,7 +112,7 @@ def umask() -> str:
 
 
 def secret() -> str:
-    """A word that nobody else knows."""
+    """A word that no other process knows."""
     return f"launch-{_random()}"
 
 

@@ -1,4 +1,4 @@
-"""What an engine is to the supervisor and to the launcher.
+"""The interface of an engine for the supervisor and the launcher.
 
 A new engine is one file with a subclass, and one row of the table in table.py: see docs/extending.md.
 """
@@ -44,7 +44,7 @@ class Engine:
         return self.run.plan.scheduler
 
     def order(self, word: str) -> None:
-        """An order to the agents: stop, ask (as a request to save), stacks, USR1, USR2."""
+        """Sends an order to the agents: stop, ask (as a request to save), stacks, USR1, USR2."""
 
     def lost_host(self) -> str:
         """The host that the engine has lost, as its own log has it; empty if none."""
@@ -55,7 +55,7 @@ class Engine:
         return status
 
     def forget(self) -> None:
-        """The attempt has ended: closes what it had open."""
+        """Closes everything that it had open, when the attempt has ended."""
 
     def start_scheduler(self) -> None:
         """Starts MindSpore's scheduler, where the plan has one for us."""

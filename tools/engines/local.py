@@ -73,7 +73,7 @@ class Local(Engine):
             parent.start()
 
     def status_of(self, status: int) -> int:
-        """The parent's; once all ranks have begun, nobody needs it."""
+        """The parent's status; once all ranks have begun, it is not needed."""
         return 0 if self._parent and self._parent.done else status
 
     def forget(self) -> None:

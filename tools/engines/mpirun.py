@@ -21,7 +21,7 @@ _OWN_PREFIXES = ("SSH_", "XDG_", "DBUS_", "OMPI_", "PMIX_", "PRTE_", "SLURM_", "
 
 
 class Mpirun(Relayed):
-    """Why its less obvious options are there; Open MPI's documentation says what it does:
+    """The reasons for its less obvious options; Open MPI's documentation describes what they do:
 
     --bind-to none   with one or two ranks per host, Open MPI would bind each rank to one core
     -wdir, -x        without them, ranks on other hosts start in the home folder, with the environment of ssh's shell

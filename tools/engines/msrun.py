@@ -1,8 +1,8 @@
 """Engine "msrun": MindSpore's own launcher starts this host's ranks, and its scheduler on host 0.
 
 By itself, msrun ends the ranks with SIGKILL, leaves them running on any signal except INT, and waits for its scheduler
-without limit.  So each rank, and the scheduler, is an agent that tells its trainer's start and end in a pipe of ours.
-All of them run on this host, so the supervisor itself signals them.
+without limit.  So each rank, and the scheduler, is an agent that reports the start and the end of its trainer in a pipe
+of ours.  All of them run on this host, so the supervisor itself signals them.
 """
 
 from __future__ import annotations

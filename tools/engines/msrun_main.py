@@ -1,9 +1,9 @@
-"""msrun, where MS_ENABLE_TFT may give its ranks to MindCluster's TaskD: tells the launcher when TaskD takes them.
+"""Runs msrun where MS_ENABLE_TFT may give its ranks to MindCluster's TaskD, and reports when TaskD takes them.
 
   python msrun_main.py WORDS_OF_MSRUN...
 
-Nobody else knows it for sure: the package must be there, and its agent must be able to begin.  MindSpore tells it only
-in a warning, which GLOG_v=3 hides.  The line is one of an agent's, see agents.py.
+Only this process knows it for sure: the package must be installed, and its agent must be able to begin.  MindSpore
+reports it only in a warning, which GLOG_v=3 hides.  The line has the form of an agent's line, see agents.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tell() -> None:
-    """Says it to the launcher, and to the agents that start from now on."""
+    """Reports it to the launcher, and to the agents that start from now on."""
     os.environ["LAUNCH_HEALS"] = "yes"
     line = f"\n.{os.environ.get('LAUNCH_SECRET', '')} handed\n"
     try:

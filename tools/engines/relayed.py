@@ -1,8 +1,8 @@
-"""Engines that start ranks on other hosts, too: mpirun and srun.
+"""Engines that can start ranks on other hosts: mpirun and srun.
 
-The engine's process is a member of the job, like a rank.  When we order the ranks to stop, the agents get the order and
-give their trainers the grace time; SIGTERM to the engine would make it kill the agents after a time of its own.  If the
-engine does not end, we kill it and all that it left.
+The engine's process is a member of the job, like a rank.  When we order the ranks to stop, the agents receive the order
+and give their trainers the grace time.  SIGTERM to the engine would make it kill the agents after its own time limit.
+If the engine does not end, we kill it and everything that it left.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _SIGNALS.update(USR1=signals.SIGUSR1, USR2=signals.SIGUSR2)
 
 
 class Relayed(Agents):
-    """orders_by_stdin: a line on the engine's stdin reaches all agents; else a signal to the engine does."""
+    """orders_by_stdin: a line on the engine's stdin reaches all agents; otherwise a signal to the engine does."""
 
     way = 3.0
     orders_by_stdin = False
     _told = -1  # the pipe from the engine
 
     def cancelled(self) -> Cancelled | None:
-        """The event when an agent says that the engine itself ends the job; None: no rank has failed then."""
+        """The event when an agent reports that the engine itself ends the job; None: no rank has failed then."""
         return None
 
     def start(self) -> None:
-        """The scheduler, if the plan has one, then the engine."""
+        """Starts the scheduler, if the plan has one, then the engine."""
         run = self.run
         self.start_scheduler()
         run.supervisor.members.add(run.rank_members())
@@ -60,7 +60,7 @@ class Relayed(Agents):
             os.close(lines)
 
     def order(self, word: str) -> None:
-        """Passes it on.  If it comes too early it is lost; an order to stop is repeated."""
+        """Passes the order on.  If it comes too early it is lost; an order to stop is repeated."""
         self.lines.ordered = self.lines.ordered or word in ("stop", "ask")
         member = self.run.supervisor.members.get(self.name)
         if self.orders_by_stdin:
@@ -74,7 +74,7 @@ class Relayed(Agents):
         return self.lines.take(block)
 
     def forget(self) -> None:
-        """The attempt has ended.  A process that it has left behind may still write; nobody hears it."""
+        """Ends the attempt.  A process that is left over may still write; its lines are ignored."""
         if self._told >= 0:
             self.run.world.unwatch(self._told)
             self.lines.take(b"")
@@ -91,7 +91,7 @@ class Relayed(Agents):
         raise NotImplementedError
 
     def status_of(self, status: int) -> int:
-        """What the engine's end means: one that hides a rank's failure ends with 0."""
+        """The meaning of the engine's end: an engine that hides a rank's failure ends with 0."""
         return self.lines.failed if status == 0 and not self.lines.judged else status
 
 

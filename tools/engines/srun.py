@@ -13,7 +13,7 @@ from tools.supervise.events import Cancelled
 
 
 class Srun(Relayed):
-    """Why its less obvious options are there; Slurm's documentation says what it does:
+    """The reasons for its less obvious options; Slurm's documentation describes what they do:
 
     --ntasks-per-node, --distribution   without them Slurm may put 3 ranks of 4 on one node
     --kill-on-bad-exit   a second safety net: an agent that dies ends the job
@@ -25,7 +25,7 @@ class Srun(Relayed):
 
     name = "srun"
     orders_by_stdin = True  # on SIGTERM, srun kills its tasks at once; a line on its stdin reaches all of them
-    knows_hosts = True  # Slurm knows the states of all nodes, and may not say it in srun's log
+    knows_hosts = True  # Slurm knows the states of all nodes, and may not state it in srun's log
 
     def command(self, environment_: Environment) -> list[str]:
         facts = of(SrunFacts, self.run.plan.engine)

@@ -1,4 +1,4 @@
-"""The engines by name: each is one file of this room."""
+"""The engines by name; each is one file in this package."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What a launch does besides starting and supervising: each feature is one file, and one row of `TABLE`.
+"""Features of a launch besides starting and supervising ranks: each is one file, and one row of `TABLE`.
 
-The launcher knows none of them by name.  At each step of a job's life it calls the method of that name of those that
-the launch has, in the order of the table: see base.py for the steps.
+The launcher does not know them by name.  At each step of a job's life it calls the method of that name on the launch's
+features, in the order of the table. base.py has the steps.
 """
 
 from __future__ import annotations

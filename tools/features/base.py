@@ -1,4 +1,4 @@
-"""The steps of a job's life at which a feature may do something; see docs/extending.md for an example."""
+"""The steps of a job's life at which a feature can act; docs/extending.md has an example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Feature:
-    """One feature of one launch; it overrides the steps that it is about."""
+    """One feature of one launch; it overrides the steps that it handles."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -20,77 +20,77 @@ class Feature:
     # ---- before and between attempts ---------------------------------------------------------------------------------
 
     def opened(self) -> None:
-        """Signals are heeded, and the guardian watches; no rank has started."""
+        """Called when signals are handled and the guardian watches, before any rank has started."""
 
     def is_ready(self) -> bool:
         """Waits until the attempt may begin; False: it does not."""
         return True
 
     def begins(self) -> None:
-        """An attempt begins: its ranks start next."""
+        """Called when an attempt begins: its ranks start next."""
 
     def attempt_ended(self) -> None:
-        """No process of the attempt is left."""
+        """Called when no process of the attempt is left."""
 
     def wants_restart(self, number: int) -> bool:
-        """After a failure, before anything is done for restart `number`; False: it would not help, so there is none."""
+        """Called after a failure, before any work for restart `number`; False: it would not help, so there is none."""
         return True
 
     def may_restart(self, number: int) -> bool:
-        """The folder for the logs of restart `number` is there; False: it cannot be, so there is none."""
+        """Called when the folder for the logs of restart `number` exists; False: it is impossible, so there is none."""
         return True
 
     def again(self, number: int) -> None:
-        """Restart `number` will come, after a pause."""
+        """Called when restart `number` will come, after a pause."""
 
     def next_plan(self) -> None:
         """Changes the plan of the next attempt."""
 
     def logs_moved(self, old: str) -> None:
-        """The next attempt has logs of its own; old: the folder of the last attempt's."""
+        """Called when the next attempt has its own logs; old: the folder of the last attempt's."""
 
     # ---- while an attempt runs ---------------------------------------------------------------------------------------
 
     def failed(self, member: Member, goes_on: bool) -> None:
-        """The member failed first, or with --keep_going at any time; the others still run."""
+        """Called when the member failed first, or with --keep_going at any time; the others still run."""
 
     def hangs(self) -> None:
-        """No rank has written for too long; all of them still run."""
+        """Called when no rank has written for too long; all of them still run."""
 
     def handed(self) -> None:
-        """TaskD has the ranks: while it has them, it decides what their ends mean."""
+        """Called when TaskD has the ranks: while it has them, it decides what their ends mean."""
 
     def healed(self, member: Member) -> None:
-        """TaskD has the ranks: this one has failed and may start again, or it has started again."""
+        """Called when TaskD has the ranks, and this one has failed and may start again, or has started again."""
 
     def ending(self, asks: bool) -> None:
-        """The members get SIGTERM next, for any reason; asks: as a request to save and to end."""
+        """Called before the members get SIGTERM, for any reason; asks: as a request to save and to end."""
 
     def stops(self) -> None:
-        """The members stop, for any reason; called often until they have ended."""
+        """Called often while the members stop, for any reason, until they have ended."""
 
     def check(self) -> None:
-        """Nothing has happened for a while."""
+        """Called when nothing has happened for a while."""
 
     def heard(self, event: Heard) -> None:
-        """A line from a helper process of the launcher."""
+        """Called with a line from a helper process of the launcher."""
 
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def finishing(self) -> None:
-        """The last attempt has ended; the exit code is not known yet."""
+        """Called when the last attempt has ended, before the exit code is known."""
 
     def settle(self, status: int) -> None:
         """It is, and nothing has been reported."""
 
     def fell_silent(self) -> None:
-        """All processes beside the launcher have said what they had to say; nothing has been reported."""
+        """Called when all processes next to the launcher have sent their last lines, before the report."""
 
     def outcome(self, outcome: dict[str, Any]) -> None:
         """Adds to what launch.json gets about the attempt that has ended."""
 
     def reported(self, trouble: str) -> None:
-        """The table of ranks is on the screen; trouble: why the outcome is not in launch.json, or ""."""
+        """Called when the table of ranks is printed; trouble: why the outcome is not in launch.json, or ""."""
 
     # ---- answers -----------------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class Feature:
         return None
 
     def in_vain(self) -> int:
-        """How many restarts in a row did not help, with that of the attempt that has ended."""
+        """How many restarts in a row did not help, including the attempt that has ended."""
         return 0
 
     def why_not_ready(self) -> str:

@@ -1,4 +1,4 @@
-"""A process beside the launcher: a forked child that looks at the job, and gets orders or tells what it sees."""
+"""A process next to the launcher: a forked child that observes the job, receives orders and reports what it sees."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def say_all(run: Run, title: str, task: Callable[[int, int], object], seconds: float) -> None:
-    """Says what such a process tells.  The job ends as it would without it, if no more processes may be started."""
+    """Prints the lines of such a process.  If it cannot start, the job ends as it would without it."""
     try:
         beside = Beside(run.world, title, task)
     except OSError:
@@ -59,7 +59,7 @@ class Beside:
         os.set_blocking(self._orders, False)
 
     def order(self, text: str) -> None:
-        """One order, a line.  SIGCONT wakes the process if somebody has stopped it, so that the pipe never fills up."""
+        """Sends one order, a line.  SIGCONT wakes the process if it was stopped, so that the pipe never fills up."""
         self._world.kill(self.pid, signals.SIGCONT)
         try:
             os.write(self._orders, os.fsencode(text + "\n"))
@@ -67,7 +67,7 @@ class Beside:
             return  # it has ended
 
     def send(self, data: bytes, seconds: float) -> None:
-        """All of the orders at once, and their end; what the process does not take in this time is lost."""
+        """Sends all orders at once, and their end; what the process does not read in this time is lost."""
         end = self._world.now() + seconds
         poll = select.poll()
         poll.register(self._orders, select.POLLOUT)
@@ -76,7 +76,7 @@ class Beside:
                 if poll.poll(200):
                     data = data[os.write(self._orders, data) :]
                 else:
-                    self.wake()  # somebody may have stopped it
+                    self.wake()  # it may have been stopped
         except OSError:
             pass  # it has ended, and `lines` has none
         self.end_orders()
@@ -91,7 +91,7 @@ class Beside:
         self._world.kill(self.pid, number)
 
     def end_orders(self) -> None:
-        """There will be no more of them."""
+        """Ends the orders."""
         if self._orders >= 0:
             self._world.disown(self._orders)
             self._orders = -1
@@ -104,7 +104,7 @@ class Beside:
             self.told = -1
 
     def hear(self, feature: str) -> None:
-        """From now on its lines are events for this feature."""
+        """Turns its lines into events for this feature from now on."""
         rest = b""
 
         def take(block: bytes) -> Iterable[Heard]:
@@ -116,14 +116,14 @@ class Beside:
         self.told = -1  # the world closes it
 
     def lines(self, seconds: float) -> Iterable[str]:
-        """Its lines, until it has ended or this time is over; then it is killed."""
+        """Its lines until it has ended or the time is over; then it is killed."""
         end = self._world.now() + seconds
         rest = b""
         poll = select.poll()
         poll.register(self.told, select.POLLIN)
         while (left := end - self._world.now()) > 0:
             if not poll.poll(min(left, 0.2) * 1000):
-                self.wake()  # somebody may have stopped it
+                self.wake()  # it may have been stopped
                 continue
             block = os.read(self.told, 1 << 16)
             if not block:

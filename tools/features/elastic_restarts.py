@@ -1,8 +1,8 @@
-"""Restarts of a job that has lost a host: without it, on the hosts that are left, or with a spare one in its place.
+"""Restarts a job that has lost a host: on the hosts that are left, or with a spare one in its place.
 
 After an attempt in which the engine may have lost a host, tools/launch/hosts/elastic.py makes another plan while
-nothing runs.  It knows the hosts from launch.json, asks those that are left, and checks again what the launch has
-checked.  If there can be no such plan, it says why, and the job ends with the failure that it has had.
+nothing runs.  It takes the hosts from launch.json, queries those that are left, and repeats the checks of the launch.
+If such a plan is impossible, it reports the reason, and the job ends with its failure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Why the job failed, and the page of the run: a forked child says it, with a limit on its time.
+"""Explains why the job failed, and makes the page of the run, in a forked child with a time limit.
 
-Neither a huge log nor a Python environment that has gone meanwhile can hurt the launcher, which imports nothing after
-the ranks have started.  The child starts with the first failure, and reads its modules while the other ranks end.
+Neither a huge log nor a Python environment that has disappeared can hurt the launcher, which imports nothing after the
+ranks have started.  The child starts with the first failure, and reads its modules while the other ranks end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Explanation(Feature):
         self._oom_kills = oom_kills()
 
     def failed(self, member: Member, goes_on: bool) -> None:
-        """If a restart may follow, nothing is urgent."""
+        """Starts the child, unless a restart may follow: then this is not urgent."""
         if self._beside is None and not self.run.settings.max_restarts and self._is_to_be_explained():
             self._beside = self._start()
 
@@ -81,7 +81,7 @@ class Explanation(Feature):
             self._ask(wanted, page)
 
     def _ask(self, wanted: dict[str, Any], page: tuple[str, float] | None) -> None:
-        """Asks the child for all of it, and passes on what it says."""
+        """Asks the child for all of it, and passes on what it states."""
         run = self.run
         beside, self._beside = self._beside, None
         if beside is None or not beside.lives():  # it was killed

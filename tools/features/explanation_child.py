@@ -1,8 +1,9 @@
-"""The end of a launch, in a forked child of the launcher: why it failed, what stays of the plogs, and the page.
+"""The end of a launch, in a forked child of the launcher: explains the failure, cuts the plogs, and makes the page.
 
-The child reads its modules, and what it needs of the known failures, while the other ranks end.  Then it gets one JSON
-object on a pipe: the outcome, and what is wanted.  It answers with lines: "say TEXT" for the user, or "STYLE TEXT",
-STYLE one of colours.CODES; "done explained"; "page ANSWER", where ANSWER is "written", "large" or why there is none.
+The child reads its modules, and the known failures that it needs, while the other ranks end.  Then it gets one JSON
+object on a pipe: the outcome, and the requested results.  It answers with lines.  "say TEXT" and "STYLE TEXT" are for
+the user, with STYLE one of colours.CODES.  "done explained" ends the explanation.  In "page ANSWER", ANSWER is
+"written", "large" or the reason why there is none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """What print() writes becomes lines for the launcher."""
+    """Turns the output of print() into lines for the launcher."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._rest = descriptor, ""
@@ -91,7 +92,7 @@ def _obey(orders: int, told: Any, run_dir: str, known: Any, fault: str) -> None:
 
 @contextlib.contextmanager
 def telling() -> Any:
-    """Whoever reads a failure's report needs no second failure in it."""
+    """A failure's report must not contain a second failure."""
     try:
         yield
     except Exception as error:
@@ -99,13 +100,13 @@ def telling() -> Any:
 
 
 def cannot(error: Exception) -> str:
-    """Why nothing is explained."""
+    """The line about why nothing is explained."""
     reason = f"{type(error).__name__}: {one_line(error)}"
     return tr("this run cannot be explained: {reason}", reason=reason)
 
 
 def get_ready(plogs: bool = True) -> tuple[Any, str]:
-    """(the known failures, "") when all modules are read; else (None, why nothing can be explained)."""
+    """(the known failures, "") when all modules are read; otherwise (None, why nothing can be explained)."""
     try:
         from tools.diagnosis import job_logs, main  # noqa: F401 - the environment may be gone when main is needed
         from tools.logs import known_failures
@@ -119,7 +120,7 @@ def get_ready(plogs: bool = True) -> tuple[Any, str]:
 
 
 def explain(wanted: dict[str, Any], run_dir: str, known: Any, tell: Any = None) -> None:
-    """Says why the run failed, by `tell`, else on stdout; saves that, where the outcome is in launch.json."""
+    """Reports why the run failed, by `tell`, otherwise on stdout; saves that, where the outcome is in launch.json."""
     from tools.diagnosis import find, main
     from tools.launch import record
 

@@ -1,4 +1,4 @@
-"""The first failure, told at once, before the others are stopped; and a host that the engine has lost."""
+"""Reports the first failure at once, before the other ranks are stopped, and a host that the engine has lost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FirstFailure(Feature):
-    """Tells each failure, up to report.FAILURES."""
+    """Reports each failure, up to report.FAILURES."""
 
     _count = 0
     _lost: tuple[str, list[Member]] | None = None  # the host as the plan names it, and its ranks
@@ -31,7 +31,7 @@ class FirstFailure(Feature):
             self.run.say(line)
 
     def sentence(self, member: Member) -> str:
-        """The message about a host that the engine has lost, if it has ended because of that; else ""."""
+        """The message about a host that the engine has lost, if it has ended because of that; otherwise ""."""
         supervisor = self.run.supervisor
         if not supervisor.is_engine(member):
             return ""

@@ -1,4 +1,4 @@
-"""Where the ranks of a job that hangs are in their code; the agents ask those of other hosts."""
+"""Reports where the ranks of a job that hangs are in their code; the agents do so on other hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITHIN = 60.0  # seconds; stacks.py has limits of its own
 
 
 class HangStacks(Feature):
-    """Writes every rank's stack to rank_N.stack beside its log, and a summary to stderr.
+    """Writes every rank's stack to rank_N.stack next to its log, and a summary to stderr.
 
     Before the ranks have begun, with --import_once, it is that of the process which imports.
     """

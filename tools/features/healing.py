@@ -1,4 +1,4 @@
-"""Ranks that TaskD starts again: told when they end and begin; and what msrun's end means for them."""
+"""Reports when ranks that TaskD starts again end and begin, and determines what the end of msrun means for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST = 50  # lines about ranks
 
 
 class Healing(Feature):
-    """Says each step, up to MOST of them."""
+    """Reports each step, up to MOST of them."""
 
     _told = 0
 

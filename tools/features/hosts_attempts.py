@@ -1,8 +1,8 @@
-"""The attempts of a job whose hosts have a launcher each: with --max_restarts the launchers agree on them.
+"""Coordinates the attempts of a job whose hosts have a launcher each, which agree on them with --max_restarts.
 
-tools/attempts runs beside each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
-for it.  The first failure on any host ends the attempt on all of them.  Each host then tells how far the attempt came,
-and that of rank 0 decides whether there is another one.  What the hosts decide comes as lines: "begin NUMBER", "again
+tools/attempts runs next to each launcher, and the host of rank 0 decides.  An attempt begins when all hosts are ready
+for it.  The first failure on any host ends the attempt on all of them.  Each host then reports how far the attempt
+came, and rank 0's host decides whether another one begins.  The decisions arrive as lines: "begin NUMBER", "again
 NUMBER STATUS HOST TEXT", "restart NUMBER VAIN", "over NUMBER VAIN TEXT", "end NUMBER STATUS HOST TEXT", "say TEXT";
 "moved STATUS TEXT" from a pod's rank table (pod_table.py).
 """
@@ -73,7 +73,7 @@ class HostsAttempts(Feature):
         self._tell()
 
     def attempt_ended(self) -> None:
-        """If all ranks of this host have ended with 0, waits until those of all hosts have, or one has failed.
+        """If all ranks of this host have ended with 0, waits until all hosts are done, or one has failed.
 
         After a failure, tells how far the attempt came here, and waits for what the host of rank 0 makes of it.
         """
@@ -98,7 +98,7 @@ class HostsAttempts(Feature):
         return failed and self._beside is not None and not self._early and not self._stopped_by()
 
     def finishing(self) -> None:
-        """The job has ended on this host."""
+        """Leaves the agreement: the job has ended on this host."""
         self._tell()
         why = self.run.hooks.why_not_ready()
         if why and self._is_open():
@@ -231,7 +231,7 @@ class HostsAttempts(Feature):
         self._told = True
 
     def check(self) -> None:
-        """Ends the job on this host if the process beside us was killed; wakes it if somebody has stopped it."""
+        """Ends the job on this host if the process next to us was killed; wakes it if it was stopped."""
         if self._beside is None or self._verdict == END:
             return
         if self._beside.lives():

@@ -1,4 +1,4 @@
-"""--import_once under mpirun and srun: says once why the ranks of a host cannot be forks; their agents tell it."""
+"""--import_once under mpirun and srun: reports once why a host's ranks cannot be forks, as their agents explain."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.supervise.events import Heard
 
 
 class ImportOnce(Feature):
-    """Of a launch whose agents fork the ranks."""
+    """For a launch whose agents fork the ranks."""
 
     _told = False
 

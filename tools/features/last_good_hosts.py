@@ -1,4 +1,4 @@
-"""--preflight: keeps what the hosts of a job that has ended well had; a failed job's report says what has changed."""
+"""--preflight: keeps the facts of the hosts of a job that ended well; a failed job's report states what has changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class LastGoodHosts(Feature):
-    """Of a launch that has asked its hosts before the start."""
+    """For a launch that has queried its hosts before the start."""
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)

@@ -1,4 +1,4 @@
-"""train.log follows the logs of the attempt that runs; when the run has ended it is a copy: launch/train_log.py."""
+"""Links train.log to the logs of the running attempt; at the end of the run it is a copy: launch/train_log.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class LatestLog(Feature):
         return os.path.join(logs, f"rank_{ranks[0][0]}.log" if ranks else "scheduler.log")
 
     def logs_moved(self, old: str) -> None:
-        """If it leads to this job's log, it follows."""
+        """Makes the link follow, if it leads to this job's log."""
         try:
             if not os.path.islink(train_log.NAME) or not os.path.samefile(train_log.NAME, self._log(old)):
                 return

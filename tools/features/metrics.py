@@ -1,7 +1,7 @@
-"""--straggler and --metrics: one process beside the launcher, for all attempts, that reads the ranks' logs.
+"""--straggler and --metrics: one process next to the launcher reads the ranks' logs, for all attempts.
 
-tools/monitor names slow ranks on stderr itself, because a terminal that takes nothing must not stop the launcher.  Slow
-ranks for the report are in a file of the run folder, so they are known if the process is killed, too.
+tools/monitor names slow ranks on stderr itself, because a blocked terminal must not stop the launcher.  The slow ranks
+for the report are in a file of the run folder.  So they are known even if the process is killed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_FAILURES = 1000  # that it is told: with --keep_going thousands may fail
 
 
 class Metrics(Feature):
-    """The process, and what it has found."""
+    """The process, and its findings."""
 
     _beside: Beside | None = None
     _told = 0
@@ -44,7 +44,7 @@ class Metrics(Feature):
             from tools.monitor import served  # noqa: F401 - loaded before the ranks start
 
     def opened(self) -> None:
-        """At a port it answers from now on, also while other hosts are awaited."""
+        """With a port it answers from now on, even while the launch waits for other hosts."""
         if not self._port:
             return
         from tools.launch import listening
@@ -92,7 +92,7 @@ class Metrics(Feature):
             self._beside.order(f"failed {member.name} {member.status}")
 
     def settle(self, status: int) -> None:
-        """The job has ended so: the process looks once more, which takes milliseconds."""
+        """Reports the job's end to the process, which looks once more; that takes milliseconds."""
         if self._beside is None:
             return
         run, beside = self.run, self._beside
@@ -111,7 +111,7 @@ class Metrics(Feature):
         beside.close()
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """Adds the ranks that --straggler has named.  Without their file there are none."""
+        """Adds the ranks that --straggler has named; none if their file is missing."""
         if not self.run.settings.straggler or self._beside is None:
             return
         with contextlib.suppress(OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Ranks that start ranks themselves, seen while they run: a start script may call msrun, or loop over all ranks."""
+"""Detects running ranks that start ranks themselves: a start script may call msrun, or loop over all ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOOKS = (3.0, 30.0, 120.0)  # seconds after the start of an attempt: a script ma
 
 
 class NestedLaunchers(Feature):
-    """Looks a few times at what the ranks have started, and says once what it has found."""
+    """Examines a few times what the ranks have started, and reports a finding once."""
 
     _looks: list[float] | None = None  # what is left of LOOKS; None: no rank has started, as where pods meet first
 

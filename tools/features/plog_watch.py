@@ -1,5 +1,7 @@
-"""What CANN's own logs, the plogs, say while the job runs: faults that training survives (--watch_plogs), and who waits
-for whom when it hangs."""
+"""Watches CANN's own logs, the plogs, while the job runs.
+
+Reports faults that training survives (--watch_plogs), and who waits for whom when the job hangs.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ class PlogWatch(Feature):
         self._beside = Beside(run.world, "mindspore-launch-plogs", child)
 
     def attempt_ended(self) -> None:
-        """It looks once more, which takes milliseconds.  If it cannot, it ends at once."""
+        """Takes a last look, which takes milliseconds.  If that is impossible, it ends at once."""
         if self._beside is None:
             return
         beside, self._beside = self._beside, None

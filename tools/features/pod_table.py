@@ -1,6 +1,6 @@
-"""A launcher in a pod whose ranks come from a rank table: an operator may write the table anew, because the job moves.
+"""Watches the rank table of a launcher in a pod: an operator may write it again, because the job moves.
 
-tools/launch/pods/pod_watch.py runs beside the launcher and looks at the table.
+tools/launch/pods/pod_watch.py runs next to the launcher and looks at the table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tools.supervise.proc import QUIET, ignore
 
 
 class PodTable(HostsAttempts):
-    """As an operator's order ends the job as another host's verdict does, this is one more voice of that kind."""
+    """Ends the job on an operator's order, in the same way as a verdict of another host does."""
 
     name = "pod"
 

@@ -1,7 +1,7 @@
-"""--max_restarts: restarts that do not help stop, and a restart begins when nothing of the last attempt is left.
+"""--max_restarts: stops restarts that do not help; delays a restart until nothing of the last attempt is left.
 
-A process beside the launcher (restarts_child.py) reads how far each attempt came, and looks at this host.  What that
-means is decided here; in a job whose hosts have a launcher each, the host of rank 0 decides (hosts_attempts.py).
+A process next to the launcher (restarts_child.py) reads how far each attempt came, and looks at this host.  This module
+decides what that means.  In a job whose hosts have a launcher each, the host of rank 0 decides (hosts_attempts.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _FREE = "free"
 
 
 class Restarts(Feature):
-    """came: how far the attempt came that has ended, see look.Came; {}: nobody knows."""
+    """came: how far the attempt came that has ended, see look.Came; {}: unknown."""
 
     name = "restarts"
     _beside: Beside | None = None
@@ -93,7 +93,7 @@ class Restarts(Feature):
     # ---- an attempt has ended ----------------------------------------------------------------------------------------
 
     def attempt_ended(self) -> None:
-        """Asks how far it came; whoever ends the job by a signal or a limit need not wait for it."""
+        """Asks how far it came; after a signal or a limit the end of the job does not wait for it."""
         self.came, self._counted, self._answered = {}, False, False
         self._status = self.run.exit_status()
         supervisor = self.run.supervisor
@@ -140,7 +140,7 @@ class Restarts(Feature):
     # ---- whether there is another one --------------------------------------------------------------------------------
 
     def wants_restart(self, number: int) -> bool:
-        """Says why not; the host of rank 0 has said it for a job whose hosts have a launcher each."""
+        """Reports why not; the host of rank 0 has said it for a job whose hosts have a launcher each."""
         if self._busy.held:
             self._why = self._busy.held
             self.run.say(tr("no restart {number}: {reason}", number=number, reason=self._why))
@@ -237,7 +237,7 @@ class Restarts(Feature):
     # ---- what stays --------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """Adds how far the attempt came, and whether its restart was in vain."""
+        """Adds how far the attempt came, and whether its restart made no progress."""
         supervisor = self.run.supervisor
         ended = supervisor.stopping.signal or supervisor.limits.reached or not outcome["exit"]
         vain = 0 if ended else self.run.hooks.in_vain()
@@ -260,7 +260,7 @@ class Restarts(Feature):
         return ""
 
     def reported(self, trouble: str) -> None:
-        """A line for each attempt, if there were several."""
+        """Prints a line for each attempt, if there were several."""
         shown = self.run.status or not self.run.voice.quiet
         if shown and len(self._rows) > 1 and not self.run.supervisor.stopping.signal:
             self.run.voice.lines(attempts_table.lines(self._rows, self.run.settings.max_restarts))

@@ -1,8 +1,8 @@
-"""Beside the launcher of a job that may be restarted: looks how far attempts came, and waits for what they leave.
+"""The process next to a launcher with restarts: reads how far attempts came, and waits for what they leave.
 
 The process begins before the first rank, and reads its modules then.  Orders are lines of JSON: ["look", the number of
-an attempt that has ended, facts of it], ["free", seconds, the launcher's own processes].  It answers with lines:
-"came NUMBER JSON"; "note TEXT"; "waits TEXT", once for each thing that is held, then "free SECONDS" or "held JSON", a
+an attempt that has ended, facts of it], ["free", seconds, the launcher's own processes].  It answers with lines: "came
+NUMBER JSON"; "note TEXT"; "waits TEXT", once for each thing that is held.  Then comes "free SECONDS" or "held JSON", a
 text and a command.
 """
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from tools.progress.lines import Pattern
     from tools.supervise.held import Held, Wanted
 
-MOMENT = 1.0  # seconds in which what an attempt has left usually ends; nobody hears of it
+MOMENT = 1.0  # seconds in which what an attempt has left usually ends; it is not reported
 SOON, OFTEN, SELDOM = 0.1, 1.0, 5.0  # seconds between two looks: in the first moment, later, and after a minute
 SHOWN = 4  # things that a message names
 
 
 def main(orders: int, tells: int, facts: dict[str, Any]) -> None:
-    """facts: the folders where ranks may save, and what the next attempt needs free, if somebody is to look."""
+    """facts: the folders where ranks may save, and what the next attempt needs free, if that is checked."""
     os.nice(5)  # the ranks come first
     wanted = held.Wanted(**facts["wanted"]) if facts["wanted"] else None
     try:
@@ -48,7 +48,7 @@ class Server:
     """Answers the launcher's orders, until there are no more."""
 
     def __init__(self, orders: int, tells: int, saves: Saves, wanted: Wanted | None) -> None:
-        """wanted: None: nobody looks whether the host is free."""
+        """wanted: None: it is not checked whether the host is free."""
         self._orders, self._tells, self._rest = orders, tells, b""
         patterns, fault = table()
         self._looks = Looks(patterns, saves)
@@ -57,7 +57,7 @@ class Server:
             self.tell("note", text)
 
     def tell(self, word: str, text: str) -> None:
-        """One line, in one write."""
+        """Writes one line, in one write."""
         os.write(self._tells, os.fsencode(f"{word} {one_line(text)}\n"))
 
     def serve(self) -> None:

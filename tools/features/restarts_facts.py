@@ -1,4 +1,4 @@
-"""What the process that looks after restarts is told when it begins, and what agents of other hosts tell later."""
+"""Facts for the process that looks after restarts: at its start, and later from the agents of other hosts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _wanted(run: Run) -> dict[str, Any]:
 
 
 class Busy:
-    """What agents say of their hosts before a restart.  All agents of a host see the same; each sees its own device.
+    """The reports of agents about their hosts before a restart.  A host's agents agree, except about their own device.
 
     seconds: --restart_wait; held: why there can be no other restart, "" if there can.
     """
@@ -78,5 +78,5 @@ class Busy:
 
 
 def waits(what: str, seconds: int) -> str:
-    """For what a restart waits."""
+    """What a restart waits for."""
     return tr("the restart waits, at most {seconds} s: {what}", seconds=seconds, what=what)

@@ -1,7 +1,7 @@
-"""Requests to end: the ranks may save.  Tells them so before SIGTERM comes, and says afterwards who has saved.
+"""Handles requests to end: tells the ranks to save before SIGTERM comes, and reports afterwards which ranks saved.
 
-A signal to the launcher, a time limit, the end of a pod and Slurm's own SIGTERM are requests.  A failure is none: then
-the ranks cannot save together, and end at once.
+A signal to the launcher, a time limit, the end of a pod and Slurm's own SIGTERM are requests.  A failure is not a
+request: the ranks cannot save together then, and end at once.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Saving(Feature):
             outcome["asked"] = self._found
 
     def reported(self, trouble: str) -> None:
-        """Nothing of a program that does not save: the table shows how its ranks have ended."""
+        """Reports which ranks saved; nothing for a program that does not save: the table shows how its ranks ended."""
         found = self._found
         if not found or not (found["saved"] or self.run.plan.checkpoints):
             return
@@ -112,7 +112,7 @@ def _not_saved(found: dict[str, Any]) -> str:
 
 
 def _place(rank: Member) -> tuple[int, int] | None:
-    """The epoch and the step of it after which the rank has saved, by its log; None: it does not say so."""
+    """The epoch and the step of it after which the rank has saved, by its log; None: it does not state this."""
     try:
         with open(rank.log, "rb") as file:
             file.seek(0, os.SEEK_END)

@@ -1,8 +1,8 @@
-"""The output of the ranks while they run, on stdout: tools/output/console.py follows logs; tools/live draws the table.
+"""Shows the ranks' output on stdout while they run: tools/output/console.py follows logs, tools/live draws the table.
 
-The table has the whole terminal.  So what goes to stderr meanwhile goes into a file of the run.  The screen shows its
-last lines, and writes all of it to stderr when it ends.  Keys reach it because it stays in the launcher's process
-group.
+The table uses the whole terminal.  So messages for stderr go into a file of the run meanwhile.  The screen shows its
+last lines, and writes all of it to stderr when it ends.  Keys reach the screen because it stays in the launcher's
+process group.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Screen(Feature):
             self._live = beside
 
     def _can_draw(self) -> bool:
-        """Whether there can be a live table; says why not."""
+        """Whether there can be a live table; states why not."""
         if not os.isatty(1) or os.environ.get("TERM", "dumb") == "dumb":
             self.run.note(tr("--console table needs a terminal; this shows rank 0's log instead"))
             return False
@@ -132,7 +132,7 @@ class Screen(Feature):
             os.close(messages)
 
     def attempt_ended(self) -> None:
-        """Waits until all is shown; a signal ends this.
+        """Waits until everything is shown; a signal ends the wait.
 
         If the screen was killed, the messages in its file come now.
         """
@@ -140,7 +140,7 @@ class Screen(Feature):
             return
         world, pid, self._pid = self.run.world, self._pid, 0
         world.disown(self._control)
-        world.kill(pid, signals.SIGCONT)  # wakes a reader that somebody stopped
+        world.kill(pid, signals.SIGCONT)  # wakes a reader that was stopped
         if not world.await_shown(pid):
             world.kill(pid, signals.SIGTERM)
         self.run.voice.before = ""
@@ -170,7 +170,7 @@ class Screen(Feature):
 
 
 def _touch(log: str) -> None:
-    """The log is there before its rank; if that fails, the rank says so."""
+    """The log is there before its rank; if that fails, the rank reports it."""
     try:
         os.close(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666))
     except OSError:

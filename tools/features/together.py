@@ -1,9 +1,10 @@
-"""Whether the ranks train one thing together (--no_watch turns it off): a job that trains the wrong thing says so.
+"""Reports a job whose ranks do not train one model together (--no_watch turns this off).
 
-While ranks run, a forked child looks at them now and then (tools/together/look.py), if their logs have grown: after 20
-seconds, and whenever the job runs twice as long, at least every half hour.  So no process is beside a job that waits.
-Only where weights are saved into a folder that ranks share, the child stays for some saves, and sees who writes.
-The feature says what was found once while the job runs, and in the report; the exit code does not depend on it.
+While ranks run, a forked child looks at them at intervals (tools/together/look.py), if their logs have grown.  It looks
+after 20 seconds, and each time the job has run twice as long, at least every half hour.  So no process exists next to a
+job that only waits.  If weights are saved into a folder that ranks share, the child stays for some saves, and observes
+who writes.  The feature reports each finding once while the job runs, and in the report.  Findings do not change the
+exit code.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     Key = tuple[Any, ...]  # what a finding is about
 
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
-SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, nobody watches who saves weights
+SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, the saves of weights are not observed
 WITHIN = 5.0  # for the one at the end
 _TITLE = "mindspore-launch-watch"
 _PART = 64 << 10  # bytes at both ends of a log, in which a job that trains has printed something of this
@@ -40,7 +41,7 @@ _SAYS = re.compile(rb"loss|rank_?size|world_?size|group_size|device_num|_exec_sa
 
 
 class Together(Feature):
-    """Its rows are those of the attempt that runs, or has ended."""
+    """Its rows belong to the attempt that runs, or has ended."""
 
     name = "together"
     _beside: Beside | None = None
@@ -78,7 +79,7 @@ class Together(Feature):
                 self._beside.hear(self.name)
 
     def heard(self, event: Heard) -> None:
-        """A finding, or at last whether a log has a loss."""
+        """Handles a finding, or at last whether a log has a loss."""
         if event.feature != self.name:
             return
         if event.line.startswith("has "):
@@ -90,19 +91,19 @@ class Together(Feature):
         self._tell()
 
     def _tell(self) -> None:
-        """Says what has not been said: the numbers of a finding change with each look."""
+        """Reports what has not been said: the numbers of a finding change with each look."""
         rows = [row for row in findings.without_effects(self._rows) if _key(row) not in self._said]
         self._said.update(map(_key, rows))
         for line in findings.report(rows):
             self.run.say(line)
 
     def _keep(self, rows: list[Row]) -> None:
-        """Takes these in place of earlier ones about the same."""
+        """Takes these instead of earlier ones about the same."""
         new = set(map(_key, rows))
         self._rows = [row for row in self._rows if _key(row) not in new] + rows
 
     def _host_has(self, line: str) -> None:
-        """Keeps what an agent says about its host; compares the hosts when all of them have answered."""
+        """Keeps what an agent reports about its host; compares the hosts when all of them have answered."""
         _, rank, text = line.split(" ", 2)
         member = self.run.supervisor.members.get(rank)
         if member is None:
@@ -120,7 +121,7 @@ class Together(Feature):
         self._hosts = {}
 
     def attempt_ended(self) -> None:
-        """The last look replaces one that has not come to its end."""
+        """Takes the last look, instead of one that has not finished."""
         if self._beside is not None:
             self._beside.kill()
         self._forget_child()
@@ -133,7 +134,7 @@ class Together(Feature):
     # ---- the end -----------------------------------------------------------------------------------------------------
 
     def outcome(self, outcome: dict[str, Any]) -> None:
-        """The last look; whoever ends the launcher by a signal may not wait for it."""
+        """Adds the last look; after a signal to the launcher it may not be waited for."""
         is_on = False
         if len(self._hosts) > 1:
             self._compare_hosts()
@@ -161,7 +162,7 @@ class Together(Feature):
     def _start(self, watches: float | None = None) -> Beside | None:
         """The child that looks; None where no more processes may be started: then nothing is found.
 
-        watches: None at the end of an attempt; else for how many seconds it may watch who saves weights.
+        watches: None at the end of an attempt; otherwise for how many seconds it may watch who saves weights.
         """
         run = self.run
         job = look.Job(
@@ -187,7 +188,7 @@ class Together(Feature):
             return None
 
     def _take(self, line: str) -> bool:
-        """Keeps the row, or the number of saves, that the line is; else returns whether a log has a loss."""
+        """Keeps the row, or the number of saves, that the line is; otherwise returns whether a log has a loss."""
         said = json.loads(line)
         if isinstance(said, bool):
             return said
@@ -198,7 +199,7 @@ class Together(Feature):
         return False
 
     def _apart(self, *, ended: bool, is_on: bool = True) -> list[Row]:
-        """Ranks that have not joined the cluster, as the log of its scheduler says.
+        """Ranks that have not joined the cluster, as the log of its scheduler reports.
 
         Only those that use MindSpore count, and that have got somewhere: a log has a loss, or they have ended well.
         """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The first program in every rank that mpirun or srun starts with --import_once, in place of tools/rank/agent.py.
+"""The first program in every rank that mpirun or srun starts with --import_once, instead of tools/rank/agent.py.
 
-The agent of the first rank of a host starts the process that imports; the ranks of the host are its forks, and children
-of that agent, which tells the others how theirs end.  See first.py and other.py.
+The agent of a host's first rank starts the process that imports.  The ranks of the host are its forks, and children of
+that agent.  It reports to the other agents how their ranks end.  See first.py and other.py.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The agent of the first rank of a host: it starts the process that imports, for all ranks of the host.
+"""The agent of a host's first rank: it starts the process that imports, for all ranks of the host.
 
-The other agents of the host bring their orders through a socket (link.py).  When all are there, it starts the process
-(importing.py), and hears which forks begin.  They are its children: it tells each agent how its rank ends, and what the
-rank leaves.  Where they cannot be forks, it tells the agents and the launcher why, and each agent starts its own rank.
+The other agents of the host send their orders through a socket (link.py).  When all have connected, the agent starts
+the process (importing.py), and learns from it which forks begin.  They are children of this agent.  It reports to each
+other agent how its rank ends, and what the rank leaves.  If they cannot be forks, it reports the reason to the agents
+and the launcher, and each agent starts its own rank.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class First(agent.Agent):
     def _ranks(self) -> int:
         """How many ranks this host has."""
         told = self.told
-        if told["ENGINE"] == "mpirun":  # which counts as its words say
+        if told["ENGINE"] == "mpirun":  # which counts as its words state
             number = os.fsdecode(told.base.get(b"OMPI_COMM_WORLD_LOCAL_SIZE", b""))
             if number.isascii() and number.isdigit():
                 return int(number)
@@ -125,7 +126,7 @@ class First(agent.Agent):
         return len(self._begun) == len(orders) and self._await(lambda: all(one.known or one.gone for one in guests))
 
     def _is_over(self) -> bool:
-        """Whether the process has ended, or says why there are no forks."""
+        """Whether the process has ended, or states why there are no forks."""
         return bool(self._why) or self._ended is not None
 
     def _start(self, words: list[str], found: Environment) -> None:
@@ -213,7 +214,7 @@ class First(agent.Agent):
     # ---- ends --------------------------------------------------------------------------------------------------------
 
     def have_ended(self, rows: Iterable[tuple[str, int]]) -> None:
-        """Ranks of this host, or the process that imports."""
+        """Handles the ends of ranks of this host, or of the process that imports."""
         for name, status in rows:
             guest = self._guests.get(name)
             if name == IMPORTS:
@@ -240,7 +241,7 @@ class First(agent.Agent):
             guest.tell("left" if isinstance(event, Left) else "failure", *event[1:])
 
     def leave(self) -> None:
-        """Other ranks of this host may last longer, and their ends come here."""
+        """Waits for the other ranks of this host, which may last longer: their ends come here."""
         self._tell_watcher(b"gone", self.trainer or 0)
         while not all(guest.gone or not guest.pid for guest in self._guests.values()):
             self.look(LOOK_EVERY)
@@ -254,7 +255,7 @@ class First(agent.Agent):
     # ---- the end of what other ranks have left -----------------------------------------------------------------------
 
     def stop(self, asks: bool = False) -> None:
-        """Also ends what other ranks of the host have left, if this one has ended before."""
+        """Ends the rank, and what other ranks of the host have left, if this one has ended before."""
         if not self.stops and self.status is not None:
             self.leftovers.signal(signals.SIGTERM)
             self._end_left_at = self.world.now() + (self.patience if asks else self.grace)

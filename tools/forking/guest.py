@@ -1,4 +1,4 @@
-"""Another agent of the host, as the first one has it; and the file with what the import prints."""
+"""The first agent's view of another agent on its host; and the file with the output of the import."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Guest:
         self.known = self.gone = False
 
     def tell(self, *message: object) -> None:
-        """Says it, unless nobody listens any more."""
+        """Reports it, unless the other end is gone."""
         if not self.gone:
             link.tell(self.connection, message)
 

@@ -1,8 +1,8 @@
-"""One process that imports, and whose forks become ranks: how it is started, and what it says.
+"""The process that imports, and whose forks become ranks: how it is started, and which lines it sends.
 
-It is started with the command of a rank; hook/sitecustomize.py is what it does before the program would begin.  Its
-nearest subreaper, the launcher or an agent, becomes the parent of each rank: so the kernel tells the rank's end to it.
-A rank waits until it is known there.
+It is started with the command of a rank; hook/sitecustomize.py runs in it before the program would begin.  Its nearest
+subreaper, the launcher or an agent, becomes the parent of each rank.  So the kernel reports the end of a rank to it.  A
+rank waits until it is known there.
 
 Orders come to the process as a file, lines from it through a pipe:
   imports MODULE             this import begins
@@ -155,14 +155,14 @@ class Importing:
         return told
 
     def open_gate(self) -> None:
-        """All ranks are known: they begin."""
+        """Lets all ranks begin, once all of them are known."""
         try:
             os.write(self._gate, b"g" * self._ranks)
         except OSError:
             return  # all of them have ended
 
     def forget(self) -> None:
-        """Nobody needs the process any more; a rank that still waits ends itself."""
+        """The process is not needed any more; a rank that still waits ends itself."""
         self._world.children.early = None
         if self._gate >= 0:
             self._world.disown(self._gate)
@@ -187,7 +187,7 @@ def _environment(base: Environment, forks: Sequence[Fork], theirs: tuple[int, ..
 
 
 def _nameless(path: str, text: bytes) -> int:
-    """A file with this text that nobody else finds, at its beginning.  Raises OSError."""
+    """A file with this text that no other process can find, at its beginning.  Raises OSError."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         os.unlink(path)

@@ -1,8 +1,8 @@
-"""Between the agents of one host: messages through a socket that only this user's processes of this launch can use.
+"""Messages between the agents of one host, through a socket that only this user's processes of this launch can use.
 
-The socket has no file, so that nothing of it is left, its name fits, and no file system has to know sockets.  Its name
-is told by the launcher; the kernel says who is at the other end.  A message is a size and a tuple; the first one of
-each connection begins with the secret of the launch.
+The socket has no file.  So nothing of it is left, its name always fits, and the file system need not support sockets.
+The launcher passes on its name; the kernel identifies the other end.  A message is a size and a tuple.  The first one
+of each connection begins with the secret of the launch.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def connect(name: bytes) -> int:
 def accept(listener: socket.socket) -> tuple[int, int]:
     """(the next connection, the process at its other end); of another user: (-1, that process).
 
-    A process that this one cannot see is 0.  Raises OSError, and BlockingIOError where nobody waits.
+    A process that this one cannot see is 0.  Raises OSError, and BlockingIOError if no connection waits.
     """
     found, _ = listener.accept()
     with found:
@@ -76,13 +76,13 @@ def _peer(connection: socket.socket) -> tuple[int, int]:
 
 
 def packed(message: Message) -> bytes:
-    """The message as it goes through the socket."""
+    """The message in the form for the socket."""
     text = marshal.dumps(message, 2)
     return len(text).to_bytes(_SIZE, "little") + text
 
 
 def tell(descriptor: int, message: Message) -> bool:
-    """Writes a short message; False if nobody takes it."""
+    """Writes a short message; False if it is not accepted."""
     text = packed(message)
     try:
         return os.write(descriptor, text) == len(text)
@@ -91,7 +91,7 @@ def tell(descriptor: int, message: Message) -> bool:
 
 
 def send(descriptor: int, text: bytes) -> int:
-    """How many bytes were written; 0: wait and try again; -1: nobody takes them."""
+    """How many bytes were written; 0: wait and try again; -1: they are not accepted."""
     try:
         return os.write(descriptor, text)
     except BlockingIOError:
@@ -101,7 +101,7 @@ def send(descriptor: int, text: bytes) -> int:
 
 
 class Reader:
-    """What comes out of a connection: calls `heard` with each message, which returns events, and `ended` at the end.
+    """Reads a connection: calls `heard` with each message, which returns events, and `ended` at the end.
 
     secret: with which the other end has to begin; empty: it has begun.
     """
@@ -145,7 +145,7 @@ class Reader:
 
 
 class Process:
-    """A process that is not a child of ours, and that another process may replace when it has ended."""
+    """A process that is not our child; another process may get its id when it has ended."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -164,7 +164,7 @@ class Process:
         return not waiting.poll(0)
 
     def read(self, descriptor: int, _: int) -> bytes:
-        """For World.watch: the end of the process is the end of what can be read."""
+        """For World.watch: returns the end of data when the process ends."""
         if self.runs():
             raise BlockingIOError
         return b""

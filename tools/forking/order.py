@@ -1,4 +1,4 @@
-"""What an agent asks of the one that forks its rank, and why the ranks of a host cannot be forks of one process."""
+"""An agent's request to the one that forks its rank, and why the ranks of a host cannot be forks of one process."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _nodes(words: Sequence[str]) -> str:
 
 
 def forks(orders: Sequence[Order]) -> tuple[Environment, list[Fork]]:
-    """(what all ranks have, the forks with what each has besides)."""
+    """(the part that all ranks share, the forks with the individual part of each)."""
     first, *others = (order.found for order in orders)
     common = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
     found = []

@@ -1,7 +1,7 @@
-"""The agent of a rank that is not the first one of its host: the first one's agent starts its rank, see first.py.
+"""The agent of any other rank of a host: the first rank's agent starts its rank, see first.py.
 
-It knows its rank by the process id: it signals that, and hears how it ends.  If the first agent is gone, it ends the
-rank.
+It knows its rank by the process id: it signals that process, and receives a report of its end.  If the first agent is
+gone, it ends the rank.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tools.rank.told import Told
 
 SOON, OFTEN = 0.01, 0.5  # seconds until the next try to reach the first agent, which starts in the same moment
-LOOK_OFTEN = 0.2  # seconds between two looks at a rank whose end nobody tells any more
+LOOK_OFTEN = 0.2  # seconds between two looks at a rank whose end is not reported any more
 KILLED, STOPPED = 137, 143
 
 
@@ -44,7 +44,7 @@ class Other(agent.Agent):
     # ---- the start ---------------------------------------------------------------------------------------------------
 
     def spawn(self, words: list[str], found: Environment, log: int) -> None:
-        """Lets the first agent start the rank; starts it where that agent is not there, or says so."""
+        """Lets the first agent start the rank; if that agent is missing, starts it here, or reports it."""
         self.words = words
         wanted = order.of(self.told, words, found, self.log)
         if self._connect() and self._send(link.packed(("order", *wanted))):
@@ -116,7 +116,7 @@ class Other(agent.Agent):
     # ---- a rank whose end nobody tells -------------------------------------------------------------------------------
 
     def look(self, seconds: float) -> None:
-        """Also ends the rank if the first agent is gone."""
+        """Watches the rank, and ends it if the first agent is gone."""
         super().look(seconds)
         process = self._process
         if not self._lost or process is None or self.status is not None:

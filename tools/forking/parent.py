@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Parent:
-    """One attempt's.  otherwise: starts the ranks without it."""
+    """The parent of one attempt. otherwise: starts the ranks without it."""
 
     def __init__(self, run: Run, imports: Imports, otherwise: Callable[[], None]) -> None:
         self._run, self._otherwise = run, otherwise
@@ -37,11 +37,11 @@ class Parent:
 
     @property
     def done(self) -> bool:
-        """Whether all ranks have begun: nobody needs the parent any more."""
+        """Whether all ranks have begun: the parent is not needed any more."""
         return self._begun == len(self._forks)
 
     def add(self, rank: Rank, cores: list[int] | None) -> None:
-        """One rank; cores: those that it is bound to; None: it is not bound."""
+        """Adds one rank; cores: those that it is bound to; None: it is not bound."""
         member = rank.member
         own = {name: value for name, value in rank.own.items() if name != environment.MARK}
         self._members[member.name] = member
@@ -75,7 +75,7 @@ class Parent:
         self._one_more()
 
     def _unstarted(self, name: str, status: int) -> None:
-        """There may be no more processes, or somebody has ended the process between."""
+        """There may be no more processes, or the process between may have been ended."""
         member = self._members.pop(name, None)
         if member is None:
             return
@@ -92,7 +92,7 @@ class Parent:
             unlink(os.path.join(self._run.logs, f"{IMPORTS}.log"))  # each rank's log has all of it
 
     def _without(self, why: str) -> None:
-        """Starts the ranks as ever, unless one has begun or the job is ending."""
+        """Starts the ranks as usual, unless one has begun or the job is ending."""
         if not self._begun and self._run.supervisor.stopping.running:
             self._run.note(import_once.without(reasons.text(why)))
             self._otherwise()

@@ -1,4 +1,4 @@
-"""Why ranks cannot be forks: as the parent and the agents tell it, KIND MODULE WHAT, and as people read it."""
+"""Why ranks cannot be forks: KIND MODULE WHAT, as the parent and the agents report it, and text for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.launch.programs import import_once
 
 
 def text(told: str) -> str:
-    """For people."""
+    """The text for people."""
     kind, _, rest = told.partition(" ")
     module, _, what = map(harmless, rest.partition(" "))
     if kind == "threads":

@@ -1,1 +1,1 @@
-"""The command mslaunch: which of our commands its words mean, and where a launch runs that nobody has placed."""
+"""The command mslaunch: finds the command for its arguments, and decides where a launch without a placement runs."""

@@ -1,4 +1,4 @@
-"""The commands of mslaunch, in the groups of its --help.  hccl_tools/common/typed.py says which file each one is."""
+"""The commands of mslaunch, in the groups of its --help; hccl_tools/common/typed.py has the file of each one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A launch that was typed as mslaunch, with a script's name after it or without: the launcher's words for it."""
+"""Builds the launcher's arguments for a launch that was typed as mslaunch, with or without a script's name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)  # Python itself ignores these
 
 
 def run(program: str, script: str, words: Sequence[str]) -> int:
-    """The exit code of the launch.
+    """Runs the launch; returns its exit code.
 
     program: the file of mslaunch; script: such as ``scripts/ascend4p.sh``, or empty; words: those after its name.
     """

@@ -1,4 +1,4 @@
-"""The entry of mslaunch: finds the command that its words mean, and becomes it."""
+"""Entry point of mslaunch: finds the command for its arguments, and replaces itself with it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def _half(group: str, words: list[str]) -> int:
 
 
 def _nearly(word: str) -> str:
-    """The message about a word that names neither a program nor a file, but nearly a command; else empty."""
+    """The message about a word that names neither a program nor a file, but nearly a command; otherwise empty."""
     from hccl_tools.machine import programs
 
     if word.startswith("-") or "/" in word or "." in word or os.path.exists(word) or programs.on_path(word):

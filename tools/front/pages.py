@@ -1,4 +1,4 @@
-"""What `mslaunch --help` and `mslaunch help TOPIC` print: the commands on one screen, and the pages of docs/."""
+"""Prints `mslaunch --help` and `mslaunch help TOPIC`: the commands on one screen, and the pages of docs/."""
 
 from __future__ import annotations
 

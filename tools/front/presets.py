@@ -1,4 +1,4 @@
-"""What a script in scripts/ declares, read without a shell: the script is a preset of mslaunch."""
+"""Reads the declarations of a script in scripts/ without a shell; the script is a preset of mslaunch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a launch runs that nobody has placed: what starts its ranks, and why."""
+"""Decides where a launch without a placement runs: what starts its ranks, and why."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _POD = "KUBERNETES_SERVICE_HOST"
 
 
 class Place(Record):
-    """Where a launch runs: a key of DECLARED, and one line for the user that says why; empty for this machine."""
+    """Where a launch runs: a key of DECLARED, and one line for the user that states why; empty for this machine."""
 
     engine: str
     why: str = ""
@@ -81,7 +81,7 @@ def _quickly(line: Line, environ: Mapping[str, str]) -> Place | None:
 
 
 def _read(words: Sequence[str], environ: Mapping[str, str]) -> Line:
-    """What is known of the words as far as they are right: the launch itself says what is not."""
+    """What is known of the words as far as they are right: the launch itself reports what is not."""
     names = " ".join(key.partition(" ")[0] for key in table.NAMED)
     every = Declaration.from_words([f"script={FRONT}", *DECLARED["mpirun"], f"options={names}"])
     line = Line(every.replace(without=()), environ)

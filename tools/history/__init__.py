@@ -1,1 +1,1 @@
-"""The runs in a folder of logs: what became of them, and which can go."""
+"""The runs in a folder of logs: their outcomes, and which of them can be removed."""

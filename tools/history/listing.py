@@ -1,4 +1,4 @@
-"""What became of the runs in a folder of logs: a record each, from launch.json and the end of rank 0's log."""
+"""Lists the outcomes of the runs in a folder of logs: one record per run, from launch.json and rank 0's last lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNNING, LOST = "running", "lost"  # the states of a run without an outcome
 
 
 class Tried(Row):
-    """One attempt of a run; None: launch.json does not say."""
+    """One attempt of a run; None: launch.json does not state it."""
 
     steps: int | None  # that it made
     reached: int | None  # the furthest step, from the start of the run
@@ -38,12 +38,12 @@ class Tried(Row):
 
 
 class Run(Record):
-    """One run.  What launch.json does not say, or says in a form of its own, is None."""
+    """One run.  What launch.json does not state, or states in a form of its own, is None."""
 
     folder: str
     script: str | None
     target: str | None  # device target
-    program: str | None  # the config, else the program's file
+    program: str | None  # the config, otherwise the program's file
     ranks: int | None
     hosts: int | None
     started: str | None  # UTC, as launch.json has it
@@ -62,7 +62,7 @@ class Run(Record):
 
 
 def read_all(logs: str) -> list[Run]:
-    """The runs in the folder `logs`, the newest first; a folder without a launch.json is none.  Raises Refusal."""
+    """The runs in the folder `logs`, the newest first; folders without a launch.json are not runs.  Raises Refusal."""
     if not os.path.isdir(logs):
         what = tr("is not a folder") if os.path.exists(logs) else tr("no such folder")
         text = tr("{path}: {what}; name the folder of the runs, such as logs", path=one_line(logs), what=what)
@@ -79,7 +79,7 @@ def read_all(logs: str) -> list[Run]:
 
 
 def read(folder: str, patterns: list[Pattern]) -> Run:
-    """The run in `folder`; where its launch.json cannot be read, the cause says why."""
+    """The run in `folder`; where its launch.json cannot be read, the cause states why."""
     try:
         document, trouble = record.read(folder), None
     except Refusal as refusal:
@@ -106,7 +106,7 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
 
 
 def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
-    """Those that say how far they came, which they do with --max_restarts."""
+    """Those that state how far they came, which they do with --max_restarts."""
     every = [*any_json.objects(outcome, "attempts"), outcome]
     said = [(one, one["progress"]) for one in every if isinstance(one.get("progress"), dict)]
     return tuple(
@@ -121,13 +121,13 @@ def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
 
 
 def _elsewhere(document: dict[str, Any]) -> bool:
-    """Whether the launcher runs, or ran, on another host: nobody here sees it."""
+    """Whether the launcher runs, or ran, on another host, where it is not visible from here."""
     host = document.get("host")
     return isinstance(host, str) and host != os.uname().nodename
 
 
 def _program(document: dict[str, Any]) -> str | None:
-    """The config that the ranks' command names, else the first word in it that is not an option."""
+    """The config that the ranks' command names, otherwise the first word in it that is not an option."""
     words = any_json.texts(document, "trainer")
     for word, following in zip(words, words[1:]):
         if word == "--config":
@@ -143,7 +143,7 @@ def _seconds(started: object, ended: object, state: str) -> int | None:
 
 
 def _cause(outcome: dict[str, Any]) -> str | None:
-    """Why a run failed, in the words of its diagnosis; else which rank failed first, or what stopped it."""
+    """Why a run failed, in the words of its diagnosis; otherwise which rank failed first, or what stopped it."""
     diagnosis = any_json.part(outcome, "diagnosis")
     root, exception = any_json.part(diagnosis, "root"), any_json.part(diagnosis, "exception")
     if root.get("sentence"):
@@ -191,7 +191,7 @@ def removable(runs: Sequence[Run], keep: int, logs: str) -> list[Run]:
 
 
 def size_of(folder: str) -> int:
-    """The bytes of all files in it; what cannot be read counts nothing."""
+    """The bytes of all files in it; unreadable files are not counted."""
     total = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -208,7 +208,7 @@ def has_checkpoints(run: Run) -> bool:
 
 
 def of_removal(run: Run, size_: int) -> dict[str, Any]:
-    """What --json says of a run that could go.  size_: its bytes before."""
+    """The output of --json about a run that can be removed. size_: its bytes before."""
     return {"folder": run.folder, "bytes": size_, "removed": not os.path.lexists(run.folder)}
 
 

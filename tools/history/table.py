@@ -1,4 +1,4 @@
-"""Runs as lines for people, and as JSON."""
+"""Formats runs as lines for people, and as JSON."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _cells(run: Run) -> Cells:
 
 
 def _restarts(run: Run) -> str:
-    """How many there were, and how many of them were in vain; nothing for a run without."""
+    """How many there were, and how many of them made no progress; nothing for a run without."""
     if not run.restarts or not run.attempts:
         return ""
     vain = sum(bool(one.counted) for one in run.attempts)

@@ -1,4 +1,4 @@
-"""What to know of the caller's environment before the ranks start: what the launch replaces, and what counts."""
+"""Notes about the caller's environment before the ranks start: what the launch replaces, and what has an effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks everything before anything starts.  Each function raises Refusal with one line per problem."""
+"""Performs all checks before anything starts; each function raises Refusal with one line per problem."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
 
 
 def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tuple[list[str], bool]:
-    """(those of `hosts` that are not this one, whether one of them may have this project in another folder)."""
+    """(the `hosts` other than this one, whether one of them may have this project in another folder)."""
     from tools.launch.hosts import host_check, host_limits, network, node_check
 
     host_limits.check(request, placement)
@@ -139,7 +139,7 @@ def data_path(request: Request) -> None:
 
 
 def is_program(request: Request) -> bool:
-    """Whether the ranks run something that has no config of ours: a program, tests, or --train_script alone."""
+    """Whether the ranks run something without a config of ours: a program, tests, or only --train_script."""
     return request.program or request.pytest is not None or trainer_command.config_path(request) is None
 
 

@@ -1,4 +1,4 @@
-"""--dry_run: the plan as shell commands, which can be pasted into a shell."""
+"""--dry_run: prints the plan as shell commands, which can be pasted into a shell."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def simulated(request: Request) -> Request:
 
 
 def hccl(request: Request, placement: Placement, alone: bool) -> HcclPorts | None:
-    """Where HCCL listens, on NPUs.  alone: one rank that joins no job.  Raises Refusal."""
+    """The ports on which HCCL listens, on NPUs. alone: one rank that joins no job.  Raises Refusal."""
     if request.device_target != "Ascend" or alone or not placement.ranks:
         return None
     from tools.launch.engines import hccl_choice
@@ -85,7 +85,7 @@ def hccl(request: Request, placement: Placement, alone: bool) -> HcclPorts | Non
 
 
 def of_options(request: Request) -> dict[str, str]:
-    """What arguments and options of the user become, without more."""
+    """The variables that follow directly from the user's arguments and options."""
     found = {}
     if request.data_path is not None:
         found["DATA_PATH"] = os.path.abspath(request.data_path)
@@ -99,7 +99,7 @@ def of_options(request: Request) -> dict[str, str]:
 
 
 def meeting_point(request: Request, placement: Placement, found: dict[str, str]) -> dict[str, str]:
-    """MASTER_ADDR and MASTER_PORT: the scheduler's, else a port of rank 0's host where nobody listens yet.
+    """MASTER_ADDR and MASTER_PORT: the scheduler's, otherwise a port of rank 0's host on which nothing listens yet.
 
     Users of MindSpore give msrun's scheduler these names; trainers copy them into MS_SCHED_HOST and MS_SCHED_PORT.  A
     trainer that finds no MS_ROLE starts a scheduler, or a store, there by itself, in rank 0.  Raises Refusal.

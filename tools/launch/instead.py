@@ -1,6 +1,6 @@
-"""What to type on a machine that has not the devices of a launch: the same words for its processors, or for the plan.
+"""Suggests a command on a machine without the devices of a launch: the same arguments on its processors, or the plan.
 
-A line is printed only if a launch of it gets as far as its plan.
+A line is printed only if its launch gets as far as the plan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MADE_UP = ("configs", "demo_hccn.conf")  # addresses for those who have no NPUs
 
 
 def remedy(command: Command, request: Request) -> str:
-    """The end of a message that says what to type instead; empty if nothing would do."""
+    """The end of a message with the command to type instead; empty if there is none."""
     if request.placement == "pod":
         return ""  # the words of a pod are in its manifest, and its plan waits for the other pods
     for words in _on_processors(command, request):

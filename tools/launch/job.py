@@ -1,4 +1,4 @@
-"""What every rank runs: the trainer with a config, or a program; and what the user should know of it."""
+"""What every rank runs: the trainer with a config, or a program; and the notes about it for the user."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def imports(request: Request, job: Job, binding: Binding | None) -> tuple[Import
 
 
 def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None) -> list[str]:
-    """What to know of the job before it starts."""
+    """Notes about the job before it starts."""
     return [
         *job.remarks,
         *_launcher_remarks(request, ranks),

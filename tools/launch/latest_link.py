@@ -1,4 +1,4 @@
-"""The link `latest` in the folder of logs, which a launch moves to its own run before the ranks read any path."""
+"""Moves the link `latest` in the folder of logs to the launch's own run, before the ranks read any path."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def without_it(request: Request, config: Config, arguments: list[str]) -> list[s
 
 
 def remarks(request: Request) -> list[str]:
-    """What to know of other words that lead through `latest`: they arrive unchanged."""
+    """Notes about other arguments that lead through `latest`: they are passed on unchanged."""
     for word in request.trainer_arguments:
         if "latest" not in word:
             continue

@@ -1,6 +1,7 @@
 """The launcher: command line -> request -> plan -> run -> exit code.
 
-One process does all of it.  What only some launches need is imported where they need it, but before the ranks start.
+One process does all of it.  Modules that only some launches need are imported where they are needed, but before the
+ranks start.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ class Lock:
             self.descriptor, self.path = lock_folders.make()
 
     def words(self) -> list[str]:
-        """For Request.from_words."""
+        """The arguments of Request.from_words."""
         return [f"lock_fd={'' if self.descriptor is None else self.descriptor}", f"lock_file={self.path}"]
 
     def remove(self) -> None:
-        """The file means nothing any more."""
+        """Removes the file, which has no effect any more."""
         if self.descriptor is not None:
             try:
                 os.unlink(self.path)
@@ -150,7 +151,7 @@ def launch(command: Command, lock: Lock, caller: Environment, voice: Voice, igno
 
 
 def plan_of(command: Command, request: Request) -> Plan:
-    """The Plan.  Raises Refusal; of what this machine has not, with what to type instead."""
+    """The Plan.  Raises Refusal; if this machine lacks devices, the message names a command to type instead."""
     try:
         return planning.begin(request, before_launch(request))
     except NotHere as refusal:
@@ -161,7 +162,7 @@ def plan_of(command: Command, request: Request) -> Plan:
 
 
 def before_launch(request: Request) -> Callable[[Plan], Checked] | None:
-    """What --preflight does with the plan."""
+    """The part of --preflight for the plan."""
     if not request.preflight:
         return None
     from tools.preflight import before_launch as preflight
@@ -175,7 +176,7 @@ def with_lock(words: list[str], lock: Lock) -> list[str]:
 
 
 def open_streams() -> None:
-    """/dev/null for stdin, stdout and stderr where the caller has closed them: a pipe of ours would get the number."""
+    """Opens /dev/null for closed streams (stdin, stdout, stderr): otherwise a pipe of ours would get the number."""
     for stream, flags in ((0, os.O_RDONLY), (1, os.O_WRONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(stream)
@@ -210,7 +211,7 @@ def show(text: str, voice: Voice) -> int:
 
 
 def refuse(voice: Voice, refusal: Refusal) -> int:
-    """Says why nothing is launched."""
+    """Reports why nothing is launched."""
     for line in refusal.lines:
         voice.refuse(line)
     return refusal.status
@@ -225,7 +226,7 @@ def in_log_of_first(command: Command, plan: Plan, voice: Voice) -> Command:
 
 
 def heed_signals() -> None:
-    """Process 1 of a container gets only signals for which it has a handler."""
+    """Sets handlers: process 1 of a container gets only signals for which it has one."""
 
     def stop(number: int, _frame: object) -> NoReturn:
         raise Stopped(number)

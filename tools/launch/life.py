@@ -1,4 +1,4 @@
-"""The life of a job: its attempts, the report when the last one has ended, and the exit code."""
+"""Runs the life of a job: its attempts, the report when the last one has ended, and the exit code."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def _report(run: Run) -> None:
 
 
 def _tell_silence(run: Run) -> None:
-    """Python also "succeeds" with a file of functions that nobody calls."""
+    """Python also "succeeds" with a file of functions that are not called."""
     ranks = run.supervisor.members.ranks()
     if run.command.program and ranks and all(map(_is_empty, ranks)):
         run.note(tr(report.SILENT))
@@ -251,7 +251,7 @@ def _settle_log(run: Run) -> None:
 
 
 def give_up(run: Run, error: Exception) -> int:
-    """The launcher itself has failed: the guardian ends what runs, as after SIGKILL of the launcher; the exit code."""
+    """Ends the job when the launcher itself has failed: the guardian ends what runs; returns the exit code."""
     if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.ENOMEM):
         reason = tr("the launcher cannot start more processes (see ulimit -u, and the container's limit of pids)")
     else:
@@ -268,7 +268,7 @@ def give_up(run: Run, error: Exception) -> int:
     run.say(colours.styled(tr("{reason}; stopping all that still runs", reason=reason), colours.FAILURE))
     run.world.disown(guardian.lifeline)
     while not run.world.await_end(guardian.pid, 1):
-        run.world.kill(guardian.pid, signals.SIGCONT)  # somebody may have stopped it
+        run.world.kill(guardian.pid, signals.SIGCONT)  # it may have been stopped
     return CANNOT_START
 
 

@@ -1,4 +1,4 @@
-"""A socket that listens, for the pages of --metrics :PORT."""
+"""Opens the listening socket for the pages of --metrics :PORT."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Links to logs of runs, in folders that people name: which of them are ours, and those in Open MPI's layout.
+"""Makes links to the logs of runs in folders that people name, in Open MPI's layout, and recognises our own links.
 
 `mpirun --output-filename DIR` writes DIR/1/rank.N/stdout.  People type that line again and again, with the same DIR.
-So a launch replaces the links of earlier ones there, and nothing else: all other files are somebody's logs.
+So a launch replaces the links of earlier launches there, and nothing else: all other files are the user's logs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 
 def is_run(name: str) -> bool:
-    """Whether a folder of this name is that of a run, such as ``ascend8p-20261121T170610Z-4711``, maybe with ``-2``."""
+    """Whether this is the name of a run's folder, such as ``ascend8p-20261121T170610Z-4711``, maybe with ``-2``."""
     words = name.split("-")
     for at in (-2, -3):
         stamp, numbers = "".join(words[at : at + 1]), words[at + 1 :]
@@ -21,7 +21,7 @@ def is_run(name: str) -> bool:
 
 
 def is_log(path: str) -> bool:
-    """Whether the path is that of a log in the folder of a run, or of one of its restarts."""
+    """Whether the path is a log in the folder of a run, or of one of its restarts."""
     folder, name = os.path.split(path)
     above, last = os.path.split(folder)
     if last.startswith("restart_"):
@@ -40,7 +40,7 @@ def is_ours(path: str) -> bool:
 
 
 def place(folder: str, rank: int, ranks: int) -> str:
-    """Where the rank's link is: Open MPI pads the numbers, too."""
+    """The place of the rank's link; like Open MPI, it pads the numbers."""
     return os.path.join(folder, "1", f"rank.{rank:0{len(str(ranks))}d}", "stdout")
 
 
@@ -53,7 +53,7 @@ def make(path: str, log: str) -> None:
 
 
 def foreign(folder: str, numbers: Iterable[int], ranks: int) -> Iterator[str]:
-    """The places of these ranks at which there is something that no launch may replace."""
+    """The places of these ranks with something that a launch must not replace."""
     if os.path.isdir(os.path.join(folder, "1")):
         yield from (path for path in (place(folder, number, ranks) for number in numbers) if not is_ours(path))
 
@@ -72,4 +72,4 @@ def clear(folder: str) -> None:
                 os.unlink(path)
                 os.rmdir(os.path.dirname(path))
         except OSError:
-            continue  # it has gone, or something else is beside it
+            continue  # it has gone, or something else is next to it

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The launcher's entry, which only scripts/lib/start.sh runs.
+"""The entry point of the launcher; only scripts/lib/start.sh runs it.
 
   main.py script=$0 caller=... ignored=MASK DECLARATION... -- WORD...     see start.sh, and tools/launch/launcher.py
 
-Kept to syntax that any Python reads, so that an old one ends with a message and not with a SyntaxError.
+It uses only syntax that any Python reads.  So an old Python ends with a message and not with a SyntaxError.
 """
 
 import os
@@ -19,7 +19,7 @@ REFUSED = 78
 
 
 def declaration():  # type: () -> list[str]
-    """The words of the script, without those of the user."""
+    """The script's arguments, without the user's."""
     return sys.argv[1 : sys.argv.index("--")]
 
 

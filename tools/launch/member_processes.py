@@ -1,4 +1,4 @@
-"""Which processes are of a job: each has LAUNCH_JOB in its environment, and RANK_ID if it is of a rank."""
+"""Finds the processes of a job: each has LAUNCH_JOB in its environment, and RANK_ID if it belongs to a rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the process beside the launcher: --straggler and --metrics, checked before the start."""
+"""Checks the options of the monitoring process, --straggler and --metrics, before the start."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def address(text: str) -> tuple[str, int] | None:
 
 
 def fault_of_port(address: str, port: int) -> str:
-    """Why nobody can listen there, for a message; empty, if we can."""
+    """Why we cannot listen there, for a message; empty, if we can."""
     if not 0 < port < 65536:
         return tr("a port is a number from 1 to 65535")
     from tools.launch import listening

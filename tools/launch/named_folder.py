@@ -1,4 +1,4 @@
-"""A folder that the user names, and that the launch makes where it is missing."""
+"""A folder that the user names; the launch makes it if it is missing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hccl_tools.common.words import one_line
 
 
 def check(option: str, named: str) -> str:
-    """Its absolute path, where it can be made, and written.  Raises Refusal."""
+    """The absolute path of the folder, if it can be made and written.  Raises Refusal."""
     path = existing = os.path.abspath(named)
     while not os.path.lexists(existing):
         existing = os.path.dirname(existing)

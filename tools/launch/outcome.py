@@ -1,4 +1,4 @@
-"""The outcome of a launch: what launch.json gets about each attempt that has ended."""
+"""The outcome of a launch: what launch.json records about each attempt that has ended."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Plans one launch: turns what the user typed into a Plan, or into one line per problem.
 
-Runs once before every launch, so it starts quickly: what only some launches need is imported where they need it.
+It runs once before every launch, so it starts quickly: modules that only some launches need are imported there.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def make(request: Request) -> Plan:
     needless = scheduled and does_without(request, job)
     if job.needs_mindspore or (scheduled and not needless):  # the scheduler needs it, too
         checks.mindspore()
-    # A program may use CPU where nobody asked for GPUs.
+    # A program may use CPU if GPUs were not requested.
     by_mindspore = job.is_own or (job.needs_mindspore and not request.target_found)
     if checks.devices(request, placed, by_mindspore):
         placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
@@ -143,16 +143,16 @@ def make(request: Request) -> Plan:
 
 
 def does_without(request: Request, job: jobs.Job) -> bool:
-    """Whether ranks of this machine can do without MindSpore's scheduler, because their Python has no MindSpore.
+    """Whether ranks of this machine do not need MindSpore's scheduler, because their Python has no MindSpore.
 
-    Their program is a file that does not import it.  Where another Python runs it, nobody knows.
+    Their program is a file that does not import it.  If another Python runs it, this is unknown.
     """
     own = job.source is not None and not job.needs_mindspore and job.words[:1] == [trainer_command.python()]
     return own and request.engine == "local" and request.placement is None and not checks.has_mindspore()
 
 
 def without_scheduler(job: jobs.Job) -> str:
-    """What the user should know then."""
+    """Notes for the user about a job without a scheduler."""
     return tr(
         "note: this Python has no MindSpore, and {program} does not import it: the ranks start without MindSpore's"
         " scheduler",
@@ -249,7 +249,7 @@ def bind(request: Request, placed: placement.Placement) -> Binding | None:
 
 
 def left_out(request: Request, placed: placement.Placement, ranks: Sequence[tuple[int, int]]) -> Sequence[str]:
-    """What to know of --exclude."""
+    """Notes about --exclude."""
     if request.exclude is None:
         return ()
     from tools.launch.devices import excluded

@@ -1,4 +1,4 @@
-"""The plan of a launch as a record, and the check that it can be carried out as it is written."""
+"""The plan of a launch as a record, and the check that it can be executed as written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Checked(Record):
-    """What --preflight has found; tools/preflight/before_launch.py makes it.
+    """The findings of --preflight; tools/preflight/before_launch.py makes them.
 
     told:    for launch.json; None: nobody was asked.  remarks: lines for the user.
     changed: what has changed since the last job that ended well, for the report of one that fails; empty: nothing.
@@ -42,7 +42,7 @@ class Checked(Record):
 
 
 class Plan(Record):
-    """What will be started, for which Request."""
+    """What will be started, and the Request that it is for."""
 
     request: Request
     run_dir: str
@@ -63,7 +63,7 @@ class Plan(Record):
     resumed: Resumption | None = None  # what it goes on from
     restart: list[str] = []  # the command of every rank from the second attempt on; empty: the same
     agreement: Agreement | None = None  # with the launchers of other hosts; None: this one decides alone
-    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: a table that does not change
     rank_files: list[str] | None = None  # what each rank's folder gets; None: ranks run where the command was typed
     imports: Imports | None = None  # what all ranks import once; None: each imports for itself
     spares: list[str] = []  # the hosts that stand by

@@ -1,4 +1,4 @@
-"""CANN's own logs of the ranks, the plogs: in which folder they are, which stay, and where else logs may be."""
+"""CANN's own logs of the ranks, the plogs: their folder, which of them stay, and where else logs may be."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _OTHERS = (
 
 
 class Plogs(Record):
-    """Where the folders of the ranks are, and how long."""
+    """The ranks' folders for plogs, and how long they stay."""
 
     keep: str  # "failed", "all" or "none"
-    theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, beside the logs
+    theirs: str | None  # the absolute path of the user's folder; None: it is FOLDER, next to the logs
 
     def word(self) -> str:
-        """As tools/rank/places.py reads it."""
+        """The form that tools/rank/places.py reads."""
         return f"{self.keep} {self.theirs}" if self.theirs else self.keep
 
     def record(self) -> dict[str, str]:
@@ -51,7 +51,7 @@ def choose(request: Request) -> Plogs | None:
 
 
 def check(request: Request) -> None:
-    """Raises Refusal: somebody wants to watch plogs where nothing writes any."""
+    """Raises Refusal: a request to watch plogs where nothing writes any."""
     if request.watch_plogs and request.device_target != "Ascend":
         target = request.device_target
         raise misused("--watch_plogs is for Ascend: on {target} nothing writes plogs", target=target)

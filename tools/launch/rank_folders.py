@@ -1,8 +1,8 @@
-"""--rank_folder: each rank runs in a folder of its own, folders/rank_N in the run's folder, which stays for restarts.
+"""--rank_folder: runs each rank in a folder of its own, folders/rank_N in the run's folder, which stays for restarts.
 
-The loops of many start scripts make such folders, and copy the program into each, so that ranks do not write over one
-another's files.  --rank_files names what is copied, in the folder where the command is typed or, as ../*.py, beside it.
-Copies and not links: what a rank writes stays in its folder.
+The loops of many start scripts make such folders, and copy the program into each, so that ranks do not overwrite one
+another's files.  --rank_files names what is copied: in the folder where the command is typed or, as ../*.py, next to
+it.  The files are copies and not links: what a rank writes stays in its folder.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def there(run_dir: str, rank: int | str, paths: Sequence[str]) -> str:
 
 
 def place(path: str) -> str:
-    """Where the copy of a path is in a rank's folder: at the same place, or at the top if it is from elsewhere."""
+    """The place of a path's copy in a rank's folder: the same place, or the top if the path is from elsewhere."""
     path = os.path.normpath(path)
     return os.path.basename(path) if os.path.isabs(path) or path.startswith("..") else path
 
@@ -87,7 +87,7 @@ def command(words: list[str], first: int, paths: Sequence[str]) -> list[str]:
 
 
 def remarks(request: Request, paths: Sequence[str]) -> list[str]:
-    """What to know of words that name something here which the ranks' folders do not have."""
+    """Notes about arguments that name files here which the ranks' folders do not have."""
     for word in request.trainer_arguments[1 if request.program else 0 :]:
         named = word.partition("=")[2] or word
         if not os.path.isabs(named) and os.path.exists(named) and _copied(named, paths) is None:

@@ -1,4 +1,4 @@
-"""launch.json, the record of a run: its plan, and once it has ended its outcome."""
+"""launch.json, the record of a run: its plan, and its outcome once it has ended."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def begin(plan: Plan) -> None:
 
 
 def of_plan(plan: Plan) -> dict[str, Any]:
-    """What the document has of a plan, of which a run that loses hosts has several."""
+    """The document's part about a plan; a run that loses hosts has several plans."""
     document: dict[str, Any] = {"exports": plan.exports, "trainer": plan.trainer, "scheduler": plan.scheduler}
     if plan.restart:
         document["restart"] = plan.restart
@@ -95,7 +95,7 @@ def path(run_dir: str) -> str:
 
 
 def read(run_dir: str) -> dict[str, Any]:
-    """The document.  Raises Refusal: why there is none."""
+    """The document.  Raises Refusal with the reason if there is none."""
     try:
         document = documents.read_json(path(run_dir), errors="surrogateescape")
     except FileNotFoundError:
@@ -141,7 +141,7 @@ def again(document: dict[str, Any], plan: Plan, until: int) -> None:
 
 
 def finish(run_dir: str, attempts: list[dict[str, Any]]) -> None:
-    """Adds the outcome: that of the last attempt, with those of the earlier ones in it.
+    """Adds the outcome: that of the last attempt, with the earlier ones in it.
 
     Raises OSError, ValueError and Refusal.
     """

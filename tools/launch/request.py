@@ -1,4 +1,4 @@
-"""The user's request: the words that tools/command/command.py passes on, checked, as one typed record."""
+"""The user's request: the checked values from tools/command/command.py, as one typed record."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BOUNDS = {
 
 
 class Request(Record):
-    """One launch as the user typed it.  What was not given is None, False or empty."""
+    """One launch as the user typed it.  Omitted values are None, False or empty."""
 
     script: Script[str]  # its name, for messages and the run folder
     console: Option[str] = None  # as Settings has it
@@ -60,7 +60,7 @@ class Request(Record):
     default_config: Script[str | None] = None  # of scripts that can do without CONFIG
     script_devices: Script[str] = ""  # the devices that a script without RANK_SIZE is for
     device_num: Script[int | None] = None  # DEVICE_NUM of the script's tutorial; None: the ranks of a host
-    max_restarts: Script[int] = 0  # how often in a row the launcher may start the ranks again in vain
+    max_restarts: Script[int] = 0  # how often in a row the launcher may start the ranks again without progress
     restart_limit: Script[int] = 0  # and how often in all
     attempt: Script[int | None] = None  # the number of the restart that the plan is for; None: the first attempt
     run_dir: Script[str] = ""  # of a restart: the folder of its run
@@ -215,7 +215,7 @@ def _device_target(texts: dict[str, str]) -> str:
 
 
 def found_target() -> str:
-    """What this machine has: NPUs, else GPUs, else only processors."""
+    """What this machine has: NPUs, otherwise GPUs, otherwise only processors."""
     if host.devices():
         return "Ascend"
     from hccl_tools.machine import programs, visible
@@ -226,7 +226,7 @@ def found_target() -> str:
 
 
 def _chip(asked: str | None) -> str | None:
-    """The generation whose rules hold: the one that is named, else this host's, as for the rank-table tools."""
+    """The generation whose rules hold: the one that is named, otherwise this host's, as for the rank-table tools."""
     if asked not in (None, "any", *GENERATIONS):
         raise misused(
             "--generation {text}: write {choices}", text=one_line(asked), choices=_any_of((*GENERATIONS, "any"))

@@ -1,7 +1,7 @@
-"""One launch that runs: what the supervisor, the engine and the features of it have in common.
+"""A launch that runs: the state that its supervisor, its engine and its features share.
 
-The plan, the environment of the job, the folder of the attempt's logs, how a member is started, and how a message
-reaches the user.  life.py leads it from its start to its end.
+It has the plan, the environment of the job and the folder of the attempt's logs.  It starts members, and sends messages
+to the user. life.py runs it from its start to its end.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Run:
     # ---- messages ----------------------------------------------------------------------------------------------------
 
     def say(self, line: str) -> None:
-        """A line for the user, on stderr."""
+        """Prints a line for the user, on stderr."""
         self.voice.say(line)
 
     def note(self, line: str) -> None:
@@ -99,12 +99,12 @@ class Run:
         return found
 
     def tell_overridden(self) -> None:
-        """What to know of the caller's environment."""
+        """Prints notes about the caller's environment."""
         for line in caller_notes.of(self.caller, self.plan.exports, self.plan.request.placement == "pod"):
             self.say(line)
 
     def keep_environment(self, name: str, found: Environment) -> None:
-        """Writes the environment of a member that is not a rank beside its log."""
+        """Writes the environment of a member that is not a rank to a file next to its log."""
         with Log(os.path.join(self.logs, name.replace(".env", ".log"))) as log:
             places.keep(os.path.join(self.logs, name), environment.as_shell(sorted(found.items())), log)
 
@@ -166,7 +166,7 @@ class Run:
     # ---- logs --------------------------------------------------------------------------------------------------------
 
     def logs_problem(self) -> str:
-        """Why the logs are not what the ranks wrote; "" if their folder is there and can be written.
+        """Why the logs do not have the ranks' output; "" if their folder exists and can be written.
 
         A full disk cuts off logs without any message in them.
         """
@@ -209,7 +209,7 @@ class Run:
         return os.path.join(self.plan.run_dir, f"restart_{number}") if number else self.plan.run_dir
 
     def begin_attempt(self, number: int) -> None:
-        """The logs and the ranks' command are those of restart `number` from now on."""
+        """Switches the logs and the ranks' command to restart `number`."""
         self.attempt = number
         self.logs = self.folder_of(number)
         self.trainer = self.plan.restart or self.plan.trainer

@@ -1,4 +1,4 @@
-"""The folder of one run: its name, what is in it at the start, and the links that lead to it."""
+"""The folder of one run: its name, its content at the start, and the links to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 TRIAL = "preflight_trial-"  # what a folder of logs of a trial begins with: its jobs leave no train.log
-RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script says it (--zoo)
+RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script states it (--zoo)
 
 
 class Taken(Exception):

@@ -1,4 +1,4 @@
-"""--stop_before: when the time limit of the job comes, by --timeout or by Slurm."""
+"""--stop_before: determines the time limit of the job, from --timeout or from Slurm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT = re.compile(r"(?:(?:(\d{1,4})-)?(\d{1,4}):)?(\d{1,4}):(\d\d)")  # of sque
 
 
 def heed(run: Run) -> None:
-    """The ranks are asked to end before the first of these limits."""
+    """Asks the ranks to end before the first of these limits."""
     limits = [float(run.settings.timeout)] if run.settings.timeout else []
     left = slurms()
     if left is not None:

@@ -1,9 +1,9 @@
-"""train.log in the folder where the command was typed: rank 0's log, under the name that the tutorials have.
+"""train.log in the folder where the command was typed: rank 0's log, under the name that the tutorials use.
 
 While the job runs it is a link, so that people can follow it.  The tutorials' own ``python ... &> ./train.log``, typed
-later, would write through a link, or a hard link, into the log of the run.  So when the run ends, a copy takes the
-place of the link.  Its last line says what it is, and how long, by which the next launch knows it: a file that anybody
-has changed is that person's.
+later, would write through a link, or a hard link, into the log of the run.  So a copy replaces the link when the run
+ends.  Its last line states what it is, and its length.  The next launch recognises the copy by this line.  A file that
+somebody has changed belongs to that person.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LONGEST = 5000  # bytes of the last line
 
 
 def is_copy(path: str) -> bool:
-    """Whether the file is such a copy, as it was made."""
+    """Whether the file is such a copy, unchanged."""
     try:
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -37,7 +37,7 @@ def is_copy(path: str) -> bool:
 
 
 def settle(folder: str, log: str) -> None:
-    """Puts a copy of the log into the place of the link in `folder`, if that leads to this log.
+    """Replaces the link in `folder` by a copy of the log, if the link leads to this log.
 
     A link that cannot be replaced stays.
     """

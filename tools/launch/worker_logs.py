@@ -1,4 +1,4 @@
-"""--worker_log_name: links to the ranks' logs in the run's folder, by the names that msrun gives its logs."""
+"""--worker_log_name: links the ranks' logs in the run's folder under the names that msrun gives its logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST = 200  # bytes of a name; a number and .log come behind it
 
 
 def check(request: Request) -> None:
-    """Raises Refusal for what cannot be the name of a file."""
+    """Raises Refusal for names that a file cannot have."""
     name = request.worker_log_name or ""
     good = name.isprintable() and "/" not in name and name.strip() == name and not name.startswith((".", "-"))
     if not good or len(os.fsencode(name)) > _LONGEST:

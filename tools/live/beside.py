@@ -2,10 +2,10 @@
 
   python tools/live/beside.py CONTROL RUN MESSAGES UNREAD
 
-Started by tools/features/screen.py.  CONTROL: the descriptor of a pipe that ends with the attempt; RUN: the folder of
-the run; MESSAGES: the file that has the launcher's messages meanwhile.  They go to stderr after the screen: at the end,
-or after the key q.  UNREAD is a descriptor of that file, whose place the launcher shares: what is behind it was not on
-stderr; empty if there is no such file.  Exit 0: that was done.
+tools/features/screen.py starts it.  CONTROL: the descriptor of a pipe that ends with the attempt.  RUN: the folder of
+the run.  MESSAGES: the file that has the launcher's messages meanwhile.  They go to stderr after the screen: at the
+end, or after the key q.  UNREAD is a descriptor of that file, whose position the launcher shares.  Text after this
+position was not on stderr yet.  It is empty if there is no such file.  Exit 0: all of this was done.
 """
 
 from __future__ import annotations

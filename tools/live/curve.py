@@ -1,4 +1,4 @@
-"""The loss of a whole job for its live screen: what a log has had before, and what it gets."""
+"""The loss of a whole job for its live screen: the values that a log already has, and those that are added."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Point(Row):
 
 
 class Curve:
-    """The losses of one rank.  Of a long job two neighbours become one point, again and again."""
+    """The losses of one rank.  In a long job two neighbours become one point, repeatedly."""
 
     def __init__(self, one: RankProgress, patterns: list[Pattern]) -> None:
         """Reads what the rank's log has so far; a log that cannot be read has none."""
@@ -43,7 +43,7 @@ class Curve:
             return
         axis = counting.axis_of([found.counted])
         if found.counted.in_epoch > max((step for _, step in found.places), default=0):
-            self._axis = axis  # the log says how many steps an epoch has
+            self._axis = axis  # the log states how many steps an epoch has
         elif found.places and found.places[0][0] < found.places[-1][0]:
             self._axis = axis  # or has a whole one
         losses = found.columns.get("loss", [])

@@ -1,4 +1,4 @@
-"""How far a job is, and when it will end."""
+"""Estimates the progress of a job, and when it will end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FARTHEST = 1e9  # seconds from now: a date beyond it is none
 
 
 class Estimate(Row):
-    """What is not known is None."""
+    """The estimates; None: unknown."""
 
     share: float | None  # of the work that is done, 0 to 1
     left: float | None  # seconds, from the moment of the view
@@ -24,9 +24,9 @@ class Estimate(Row):
 
 
 def estimate(view: View) -> Estimate:
-    """By epochs and steps; else by the time that the trainer says is left.
+    """Estimates from epochs and steps; otherwise from the time left that the trainer reports.
 
-    A rank that has been quiet for longer than it had left says nothing of the end any more.
+    A rank that has been quiet for longer than it had left states nothing of the end any more.
     """
     share, left = _by_lead(view)
     if left is None or view.job.state != RUNNING:

@@ -1,4 +1,4 @@
-"""A run as launch.json has it: its ranks, the folder of the newest attempt's logs, and how it ended."""
+"""Reads a run from launch.json: its ranks, the folder of the newest attempt's logs, and how it ended."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Job(Record):
 
 
 class Reader:
-    """Reads a run again and again; launch.json only when it has changed."""
+    """Reads a run repeatedly; launch.json only when it has changed."""
 
     def __init__(self, folder: str) -> None:
         """Raises Refusal if `folder` is not that of a run."""
@@ -69,7 +69,7 @@ class Reader:
         self._document: dict[str, Any] = record.read(self.folder)
 
     def read(self) -> Job:
-        """The job now.  What cannot be read for a moment, is as it was."""
+        """The job now.  Values that cannot be read for a moment stay as they were."""
         try:
             status = os.stat(record.path(self.folder))
             stamp = status.st_ino, status.st_size, status.st_mtime_ns
@@ -81,7 +81,7 @@ class Reader:
 
 
 def job_of(folder: str, document: dict[str, Any]) -> Job:
-    """The Job of a launch.json; what is not as it should be in it, is left out."""
+    """The Job of a launch.json; invalid parts are left out."""
     outcome, host = any_json.part(document, "outcome"), any_json.text(document, "host") or ""
     logs, attempt = _newest_logs(folder, outcome)
     ends = _ends(outcome)

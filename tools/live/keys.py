@@ -1,6 +1,6 @@
-"""The keys that a person presses, and the size of the terminal.
+"""Reads the keys that a person presses, and the size of the terminal.
 
-The terminal is read only while this program is in its foreground: else the kernel would stop it.
+The terminal is read only while this program is in its foreground: otherwise the kernel would stop it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST = max(map(len, _NAMES))
 class Keys:
     """A terminal that hands over each key at once, without showing it; use it as a context.
 
-    ``with Keys(fd) as keys: key = keys.wait(2.0)``.  Where `fd` is not a terminal, or somebody else has its
+    ``with Keys(fd) as keys: key = keys.wait(2.0)``.  Where `fd` is not a terminal, or another program has its
     foreground, no key ever comes.
     """
 

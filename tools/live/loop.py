@@ -1,4 +1,4 @@
-"""Shows a job until it ends: as a live screen on a terminal, else as a line now and then."""
+"""Shows a job until it ends: as a live screen on a terminal, otherwise as a line from time to time."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def console_for_stdout() -> Console:
 
 
 def follow(watcher: Watcher, every: float, say: Callable[[str], None]) -> View:
-    """Says a line every `every` seconds until the job has ended; returns its end."""
+    """Prints a line every `every` seconds until the job has ended; returns its end."""
     looks, last = Looks(watcher), ""
     while True:
         view = looks.look()
@@ -112,7 +112,7 @@ class Screen:
         self._log_of: int | None = None  # the rank whose log is shown
 
     def run(self) -> tuple[View, bool]:
-        """Until the job has ended or the person has seen enough; (the last look, whether the person ended it)."""
+        """Shows the job until it has ended or the person quits; (the last look, whether the person ended it)."""
         before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
         stop = signal.signal(signal.SIGTSTP, self._stop)
         self._write(_ENTER)
@@ -193,14 +193,14 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def show(view: View, console: Console) -> None:
     """Prints the job and its ranks, as they are now."""
-    with console.capture() as capture:  # rich would end this process by itself where nobody reads
+    with console.capture() as capture:  # rich would end this process by itself if the output is not read
         for line in screen.summary(view, console, _SUMMARY if console.is_terminal else len(view.rows)):
             console.print(line, no_wrap=True, crop=False, soft_wrap=not console.is_terminal)
     print(capture.get(), end="", flush=True)
 
 
 def status(view: View) -> tuple[int, str]:
-    """(the exit code for the job's end, what to say about it)."""
+    """(the exit code for the job's end, the message about it)."""
     folder = one_line(view.job.folder)
     if view.job.state == LOST:
         text = tr("{run}: its launcher wrote no outcome, and is gone; see the end of its logs", run=folder)

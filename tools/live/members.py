@@ -1,7 +1,8 @@
-"""The processes of the ranks on this host, and the memory that they take.
+"""Finds the processes of the ranks on this host, and the memory that they use.
 
-Every process of a job has LAUNCH_JOB in its environment, and RANK_ID if it is of a rank.  To read the environments of
-all processes of a host costs some milliseconds.  So it is done rarely, and in between only known processes are asked.
+Every process of a job has LAUNCH_JOB in its environment, and RANK_ID if it belongs to a rank.  Reading the environments
+of all processes of a host costs some milliseconds.  So this is done rarely, and in between only known processes are
+read.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Members:
         return memory
 
     def held(self) -> set[int]:
-        """The ranks of which all processes are stopped, by SIGSTOP or a debugger."""
+        """The ranks all of whose processes are stopped, by SIGSTOP or a debugger."""
         states = ((rank, {proc.state(pid, self._proc) for pid in pids} - {""}) for rank, pids in self._of_rank.items())
         return {rank for rank, found in states if found and found <= set(proc.HELD)}
 
@@ -62,7 +63,7 @@ class Members:
         return {rank: size for rank, size in sizes if size}
 
     def _largest(self, pids: Iterable[int]) -> int:
-        """A process that has gone takes nothing; nor does one that has ended, and whose end nobody has taken."""
+        """A process that has gone takes nothing; nor does one that has ended, and whose end was not taken."""
         return max(map(self._resident, pids), default=0)
 
     def _resident(self, pid: int) -> int:
@@ -124,13 +125,13 @@ def process_memory(text: str) -> dict[int, int]:
 
 
 class Clocks:
-    """How far the clocks of the hosts are ahead of ours, as far as it was seen."""
+    """The lead of the hosts' clocks over ours, if it was observed."""
 
     def __init__(self) -> None:
         self.wrong: dict[str, float] = {}  # {host: seconds that its clock is ahead}, negative if it is behind
 
     def take(self, host: str, written: float, before: float, now: float) -> None:
-        """A log of the host has changed between two moments of ours; written: when, by the other clock."""
+        """Notes that a log of the host changed between two moments of ours; written: when, by the other clock."""
         if before - _LATE <= written <= now + _AHEAD:
             self.wrong.pop(host, None)
         else:

@@ -1,4 +1,4 @@
-"""What the live screen shows where its table leaves room: the loss, the slowest ranks, the end of a log."""
+"""The panels in the free space of the live screen: the loss, the slowest ranks, the end of a log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _PARTS = len(_BLOCKS) - 1
 LEAST_HIGH = 5  # lines of a chart
 LEAST = 8  # lines of a chart, an empty one before and one behind it included
-_WIDE = 100  # columns, from which on two things are beside each other
+_WIDE = 100  # columns, from which on two things are next to each other
 _HIGHEST = 14  # lines of the chart
 _LEAST_OF_LOG = 4  # lines
 _BOTH = 18  # lines, from which on a chart leaves half of them to the end of a log
@@ -34,7 +34,7 @@ _NEWEST = 16 << 10  # bytes of a log
 
 
 def below(view: View, rank: int | None, width: int, height: int) -> list[Text]:
-    """At most `height` - 1 lines below the table; rank: the one that is chosen."""
+    """At most `height` - 1 lines below the table; rank: the selected one."""
     row, room = _chosen(view, rank), height - 1
     found: list[Text] = []
     if height >= LEAST:
@@ -82,7 +82,7 @@ def _slowest(rows: Sequence[Seen], width: int, height: int) -> list[Text]:
     """Their times as bars, and that of the median rank."""
     if not rows or rows[0].pace is None or height < 3 or width < _SLOWEST:
         return []
-    pace = rows[0].pace  # others may be compared by another time, which no bar beside it can show
+    pace = rows[0].pace  # others may be compared by another time, which no bar next to it can show
     alike = [row for row in rows if row.pace and row.pace.kind == pace.kind][: height - 2]
     bars = [(named("rank", [row.rank]), row.pace.time, row) for row in alike if row.pace]
     highest = max([pace.median, *(time for _, time, _ in bars)])
@@ -105,7 +105,7 @@ _TITLES = {
 
 
 def _chosen(view: View, rank: int | None) -> Seen | None:
-    """The chosen rank; else the worst one with a problem."""
+    """The chosen rank; otherwise the worst one with a problem."""
     found = next((row for row in view.rows if row.rank == rank), None)
     return found or next(iter(view.problems), None)
 
@@ -125,7 +125,7 @@ def _end_of_log(row: Seen, width: int, height: int) -> list[Text]:
 
 
 def chart_of(points: Sequence[Point], width: int, height: int) -> list[str]:
-    """At most `height` lines of at most `width` columns; none where there is no room, or only one point."""
+    """At most `height` lines of at most `width` columns; none without room, or with only one point."""
     if height < LEAST_HIGH or len(points) < 2:
         return []
     rows = height - 1  # the last line is the axis of steps
@@ -144,7 +144,7 @@ def chart_of(points: Sequence[Point], width: int, height: int) -> list[str]:
 
 
 def _names(low: float, high: float, rows: int) -> list[str]:
-    """The numbers beside the lines: at the top, in the middle and at the bottom."""
+    """The numbers next to the lines: at the top, in the middle and at the bottom."""
     names = [""] * rows
     names[0], names[-1] = figure(high), figure(low)
     if rows >= 5 and rows % 2:

@@ -1,4 +1,4 @@
-"""In which phase a job is, by what its logs say; nothing, where they do not say it."""
+"""Determines the phase of a job from its logs; the result is empty if they do not show it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BY_SCHEDULER = (phases.JOIN, phases.PREPARE)
 
 
 class Phase(Record):
-    """What most ranks do."""
+    """The phase of most ranks."""
 
     name: str
     seconds: float | None  # for how long
@@ -71,7 +71,7 @@ def of(
 
 
 def _begins(job: Job, ranks: Sequence[RankProgress], date: float) -> Phase | None:
-    """No log has a line.  Logs of other hosts may be there and not here, so nobody knows it of those."""
+    """No log has a line.  Logs of other hosts may be there and not here, so the phase there is unknown."""
     here = os.uname().nodename
     if any(place.host != here and not one.tail.there for place, one in zip(job.places, ranks)):
         return None

@@ -1,4 +1,4 @@
-"""A job on a terminal: the frames of the live screen, by rich."""
+"""Draws a job on a terminal: the frames of the live screen, with rich."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _KEYS = "q {quit}  p {problems}  ↑↓ {choose}  Enter {log}"
 
 
 class Picture:
-    """What the person has chosen to see."""
+    """The view that the person has selected."""
 
     def __init__(self) -> None:
         self.only_problems = False
@@ -54,7 +54,7 @@ class Picture:
         self.lines: list[Line] = []  # as they were shown last
 
     def choose(self, by: int) -> None:
-        """Moves to another line."""
+        """Selects another line."""
         self.chosen = min(max(0, self.chosen + by), max(0, len(self.lines) - 1))
 
     @property
@@ -140,7 +140,7 @@ def _trouble(view: View, console: Console, width: int, room: int) -> list[Text]:
 
 
 def keys(picture: Picture) -> Text:
-    """What the keys do."""
+    """The help text for the keys."""
     problems = tr("all ranks") if picture.only_problems else tr("only problems")
     words = _KEYS.format(quit=tr("quit"), problems=problems, choose=tr("choose"), log=tr("log of the rank"))
     return Text(words, style="dim")
@@ -164,7 +164,7 @@ def _cut(line: Text, width: int) -> Text:
 
 
 def summary(view: View, console: Console, most: int) -> list[Text]:
-    """What stays on the terminal: the job and its ranks, at most `most` lines of them."""
+    """The lines that remain on the terminal: the job and its ranks, at most `most` lines of them."""
     lines = table.body(view.rows, most)
     shown = table.fitting(lines, console.size[0])
     rows = [_row(line, shown) for line in lines]

@@ -1,4 +1,4 @@
-"""Sentences about a job: which it is, how far it is, and what is wrong with it."""
+"""Sentences about a job: its name, its progress, and its problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job as it is now, for a program: what watch.py --json prints."""
+"""The current state of a job, for a program: the output of watch.py --json."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def of(view: View) -> dict[str, Any]:
-    """The document; None is what nobody knows.  Ranks are in the order of their numbers."""
+    """The document; None is what is unknown.  Ranks are in the order of their numbers."""
     job, (share, left, ends) = view.job, estimate(view)
     return {
         "folder": job.folder,

@@ -1,4 +1,4 @@
-"""The ranks of a job as lines of text: a line for each, or for several that are alike."""
+"""The ranks of a job as lines of text: one for each rank, or for several that are alike."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ COLUMNS = (
 
 
 def fitting(lines: Sequence[Line], width: int) -> list[int]:
-    """The columns for a terminal so wide, the most important first: the first one, and those that say something."""
+    """The columns for a terminal of this width, the most important first: the first one, and those with information."""
     found, used = [0], COLUMNS[0].width
     for number, column in enumerate(COLUMNS[1:], 1):
         if number > 1 and not any(line.cells[number] for line in lines):

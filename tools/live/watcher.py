@@ -1,4 +1,4 @@
-"""Looks at a job again and again: what each rank does, and which of them need a look of a person."""
+"""Observes a job repeatedly: what each rank does, and which ranks a person should look at."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Seen(Record):
     progress: RankProgress
     state: str  # of ORDER
     pace: Pace | None  # how slow it is
-    age: float | None  # seconds since its log grew, as far as somebody looked
+    age: float | None  # seconds since its log grew, when it was last checked
     memory: int | None  # bytes, on this host
-    npu_memory: int | None  # bytes, as npu-smi says
+    npu_memory: int | None  # bytes, as npu-smi reports
     status: int | None = None  # its exit status, once the run has ended
     stale: bool = False  # its numbers are old, while those of others are not
 
@@ -75,11 +75,11 @@ class View(Record):
     seconds: float | None  # since its start
     rows: list[Seen]  # the worst first
     date: float  # seconds since 1970
-    lead: RankProgress | None  # the first rank that says where it is; if there is one, of those that still write
+    lead: RankProgress | None  # the first rank that states where it is; if there is one, of those that still write
     lead_age: float | None  # seconds since it wrote
-    plan: tuple[int, int] | None  # (steps of an epoch, epochs), where the lead's log says it before the first step
-    phase: Phase | None  # None: no log says it
-    points: Sequence[Point]  # the loss of `curve_of` since the beginning; empty unless somebody wants to draw it
+    plan: tuple[int, int] | None  # (steps of an epoch, epochs), where the lead's log states it before the first step
+    phase: Phase | None  # None: no log states it
+    points: Sequence[Point]  # the loss of `curve_of` since the beginning; empty unless it is drawn
     curve_of: int | None
     quiet: float | None  # seconds since any rank wrote
     lives: int  # ranks with a process on this host
@@ -110,7 +110,7 @@ class Watcher:
         self._draws = False
 
     def keep_curve(self) -> None:
-        """From now on each View has the loss since the beginning."""
+        """Adds the loss since the beginning to each View from now on."""
         self._draws = True
 
     def look(self, now: float, date: float) -> View:

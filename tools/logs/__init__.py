@@ -1,1 +1,1 @@
-"""What is in logs: of ranks, of CANN, of hosts."""
+"""Reads logs: those of ranks, of CANN, of hosts."""

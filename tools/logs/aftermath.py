@@ -1,7 +1,7 @@
-"""Whether a line says what went wrong, or only that something before it did: a wait that ended, a wrapper, a tear-down.
+"""Determines whether a line reports a failure, or only a consequence: an ended wait, a wrapper, a tear-down.
 
-A rank that waited in vain for another prints as many errors as the one that failed.  The forms are those of MindSpore,
-CANN 6 to 9, torch_npu, NCCL, gloo and the programs that start ranks.
+A rank that waited for another one that did not come prints as many errors as the one that failed.  The forms are those
+of MindSpore, CANN 6 to 9, torch_npu, NCCL, gloo and the programs that start ranks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-# This process waited in vain for others, or lost them.
+# This process waited for others that did not come, or lost them.
 WAITED_TEXTS = (
     "EI0002",
     "EI0006",
@@ -64,7 +64,7 @@ CRASH = (
     r"|malloc_consolidate\(\)|\(core dumped\))"
 )
 
-# The card of this process failed, or its memory is used up: whatever else the line says, no wait ends so.
+# The card of this process failed, or its memory is used up: whatever else the line states, no wait ends so.
 OWN_TEXTS = ("CUDA error: ", "out of memory", "OutOfMemoryError", "uncorrectable ECC error")
 _OWN = (
     r"CUDA error: (?!.{0,80}(?:driver shutting down|peer access))|\b(?:CUDA|NPU|HIP|XPU) out of memory"
@@ -140,12 +140,12 @@ def _compiled(source: str) -> re.Pattern[str]:
 
 
 def follows(text: str) -> bool:
-    """Whether an error only says that a wait ended, that a peer is gone, or that something is torn down."""
+    """Whether an error only states that a wait ended, that a peer is gone, or that something is torn down."""
     if _IS_OWN.search(text) and not STOPPED.search(text):
         return False
     return bool(_compiled(_AFTER).search(text) or (_LIMIT.search(text) and not _OWN_LIMIT.search(text)))
 
 
 def wraps(text: str) -> bool:
-    """Whether an error only says that a part of MindSpore, CANN or torch failed: why is in other lines."""
+    """Whether an error only states that a part of MindSpore, CANN or torch failed: why is in other lines."""
     return bool(_compiled(_WRAPS).search(text))

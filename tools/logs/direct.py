@@ -1,4 +1,4 @@
-"""Finds texts that have no shape of their own, such as the code E30003: Python finds their first letter quickly."""
+"""Finds texts that have no shape of their own, such as the code E30003; Python finds their first letter quickly."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class _Piece:
         self._same = len(self._text) == len(self._piece)  # each character is a byte
 
     def places(self, pattern: re.Pattern[str]) -> Iterator[int]:
-        """Where the lines begin that have what is searched in all of them at once."""
+        """The positions of the lines that contain what is searched in all of them at once."""
         match = pattern.search(self._text)
         while match:
             yield self._place(match.start())

@@ -1,27 +1,27 @@
-"""What HCCL's lines say about a job: who is in it, who waits for whom, which rank is lost.
+"""Reads what HCCL's lines report about a job: its members, who waits for whom, which rank is lost.
 
 The forms are those of CANN 6 to 9, of plogs, of device logs, and of the messages that MindSpore prints from them.
 
-MindSpore's scheduler and msrun also say who is in the job; these are forms of MindSpore 2.3 to 2.10:
+MindSpore's scheduler and msrun also report the members of the job; these are forms of MindSpore 2.3 to 2.10:
 
 - own_rank: in a rank's log, the rank that the scheduler gave it (rank); in msrun's output, where the lines of all
   ranks are one file, the process is in pid.
 - registered: in the scheduler's log, a node that has come (node, rank, host, ip), how many have come by then (came),
-  and how many are to come (ranks).  The same for ranks that the scheduler numbers anew.
+  and how many are expected (ranks).  The same for ranks that the scheduler numbers again.
 - node_lost: in the scheduler's log, a node that no longer answers (node), or a list of them (nodes), the first (first).
 - worker_ended: in msrun's output, the process of a rank that has failed (pid) and how (code; -9: by signal 9).
   msrun kills all others after it.
 - started: in msrun's output, a rank that it starts (rank) and its log (log).
 - scheduler: the scheduler itself begins.
-- not_built: in any log, that not all came in time (role).  A wait that ended: its cause is who did not come.
+- not_built: in any log, that not all came in time (role).  This wait ended because others did not come.
 
-Lines of any log that has no level, process and time in them, as Python prints the errors of others:
+Lines of any log that lack a level, a process and a time, as Python prints the errors of other libraries:
 
-- waited: this process waited in vain for others, or lost them.
+- waited: this process waited for others that did not come, or lost them.
 - code: CANN's code for a failure of this process itself (code), with its own time.
 - own: the process's card failed, or its memory is used up; NCCL names the process: its host, PID and device.
 - crash: the process ended by a signal, or by an exception of C++.
-- gone: a helper of a rank says that its rank is gone.
+- gone: a helper of a rank reports that its rank is gone.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _WHO = r"\[(?:PG (?P<group>[^\]]{1,80}?) )?Rank (?P<own>\d{1,7})\]"
 # - absent: ranks that did not pass a barrier (missing).
 # - watchdog: a collective of this rank (own) ended by its time limit: its number (seq), kind (op) and size (size), and
 #   its group (group).
-# - queued: beside it, the number of the last collective that the rank has asked for (queued), and the last that is
+# - queued: next to it, the number of the last collective that the rank has asked for (queued), and the last that is
 #   done (done).
 # - stalled: ranks that others wait for in Horovod (missing).  It is a warning: they may still come.
 _OF_FRAMEWORKS = (
@@ -83,13 +83,13 @@ _ROW = (
 )
 
 
-# One such line for each rank: of thousands all are needed, else those without one seem never to have come.
+# One such line for each rank: of thousands all are needed, otherwise those without one seem never to have come.
 OF_EACH_RANK = frozenset(("registered", "own_rank", "started", "came", "ended_rank"))
 _MEMBERS = frozenset(("member", "member_failed", "together"))
 
 
 class Event(Row):
-    """One line that says something of the job."""
+    """One line with information about the job."""
 
     kind: str
     time: float | None
@@ -234,7 +234,7 @@ FORMS = (
 
 
 def parse(form: Form, line: str, time: float | None, row: int) -> Event | None:
-    """The event that the line is; None, if it has not this form."""
+    """The event in the line; None if it does not have this form."""
     if form.kind in _MEMBERS:
         return _member(form.kind, line, time, row)
     found = form.pattern.search(line)

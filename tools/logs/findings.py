@@ -1,4 +1,4 @@
-"""What one log says: a few kilobytes, however large it is."""
+"""The findings from one log: a few kilobytes, however large it is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Hit(Row):
 
 
 class Findings(Record):
-    """What one log says."""
+    """The findings in one log."""
 
     path: str
     kind: str
@@ -42,7 +42,7 @@ class Findings(Record):
     last: float | None = None
     errors: int = 0
     error: Seen | None = None  # its first error that does not follow from a wait
-    wrapper: Seen | None = None  # its first error that says only what failed, not why
+    wrapper: Seen | None = None  # its first error that states only what failed, not why
     pids: tuple[int, ...] = ()
     hits: tuple[Hit, ...] = ()
     events: tuple[events.Event, ...] = ()

@@ -1,7 +1,7 @@
 """Follows plogs that grow: finds new ones, and reads only what was appended to them, as whole lines.
 
-Nothing tells a process on another host that a file has grown, so sizes are asked for.  No link is followed: another
-process may have planted it.  A file that was replaced, or cut, is read from its beginning.
+A process is not notified when a file grows on another host, so this module polls the sizes.  Links are not followed,
+because another process may have planted them.  A file that was replaced or cut is read from its beginning.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A form of lines that say something of a job: how to find them, and what they hold."""
+"""The form of a line that reports something about a job: how to find it, and which fields it has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hccl_tools.common.record import Record
 
 
 class Form(Record):
-    """A form of lines: texts of which one must be there, and the expression that takes the values."""
+    """A form of lines: texts, one of which must occur, and the expression that takes the values."""
 
     kind: str
     texts: tuple[str, ...]

@@ -1,9 +1,9 @@
-"""The known failures: entries of the file that LAUNCH_DIAGNOSES names, of configs/diagnoses.yaml, of configs/faults/.
+"""Loads the known failures: from the file in LAUNCH_DIAGNOSES, configs/diagnoses.yaml and configs/faults/.
 
   python -m tools.logs.known_failures >tools/logs/known_failures.json
 
-writes our own entries as JSON, which is read 30 times faster than YAML.  Whoever edits the YAML files need not do that:
-the JSON counts only while it has their SHA-256.
+writes our own entries as JSON, which is read 30 times faster than YAML.  You need not run it after you edit the YAML
+files: the JSON counts only while it has their SHA-256.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _RECORD = 8  # lines around one: a message of MindSpore or Python may have its w
 
 
 class KnownFailure(Record):
-    """One entry; schemas/diagnoses.schema.json says what the fields mean."""
+    """One entry; schemas/diagnoses.schema.json states what the fields mean."""
 
     code: str
     covers: tuple[str, ...] = ()

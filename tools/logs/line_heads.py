@@ -1,7 +1,7 @@
-"""A line as its program wrote it: without colours, and without what others have put before it.
+"""Reduces a line to what its program wrote: without colours, and without the prefixes of other programs.
 
 Times come from ts(1), from Docker and containerd, from "kubectl logs --timestamps" and from Jenkins; the name of the
-rank from mpirun, torchrun and PyTorch.  Other names count only where a whole file has them: see voices.py.
+rank from mpirun, torchrun and PyTorch.  Other names count only if a whole file has them: see voices.py.
 """
 
 from __future__ import annotations

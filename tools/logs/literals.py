@@ -1,7 +1,7 @@
-"""The texts of which one is in each line that a regular expression takes: they are found many times faster than it.
+"""Extracts texts from a regular expression: each matching line contains one of them, and they are found much faster.
 
-They are read from what Python's own parser makes of the expression.  That parser may change: what is not known here
-counts as "no text is needed", which costs time and loses no line.
+They come from the result of Python's own regex parser.  That parser may change.  Anything unknown counts as "no text is
+needed", which costs time but loses no line.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _WIDE = 4  # characters of a class that are worth alternatives
 
 
 def shape_of(text: bytes) -> bytes:
-    """What is the same in lines of one form: without numbers, addresses and bars, in lower case."""
+    """The common text of lines of one form: without numbers, addresses and bars, in lower case."""
     return text.translate(_LOWER, _DROPPED)
 
 
 def texts_of(source: str) -> tuple[str, ...]:
-    """The texts of which one is in each line that the expression takes; none: they are not known, or too many.
+    """Texts, one of which is in each line that the expression matches; none: they are unknown, or too many.
 
     Raises re.error: it is not an expression.
     """
@@ -46,9 +46,9 @@ def is_caseless(source: str) -> bool:
 
 
 def is_for_blocks(source: str, beside: tuple[str, ...] = ()) -> bool:
-    """Whether a search in many lines at once finds each line that the expression takes alone.
+    """Whether a search in many lines at once finds each line that the expression matches alone.
 
-    That is not so for what looks at the ends of a text or at what is beside it, nor for what gives nothing back, nor
+    That is not so for what looks at the ends of a text or at what is next to it, nor for what gives nothing back, nor
     for what may take nothing.  beside: operators of Python's parser that are allowed, too.
     """
     parsed = _parsed(source)
@@ -73,7 +73,7 @@ def _parsed(source: str) -> Any:
 
 
 def _best(runs: list[set[str]]) -> set[str]:
-    """The run whose least text says the most; with the same worth, that of the fewest texts."""
+    """The run whose least text states the most; with the same worth, that of the fewest texts."""
     worth = {index: _worth(run) for index, run in enumerate(runs) if run}
     worth = {index: value for index, value in worth.items() if value[1] >= _LEAST}
     return runs[max(worth, key=lambda index: (worth[index], -len(runs[index])))] if worth else set()

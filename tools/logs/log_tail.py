@@ -1,6 +1,6 @@
-"""The end of a rank's log: its lines, and the Python exception that ended the rank.
+"""Reads the end of a rank's log: its lines, and the Python exception that ended the rank.
 
-A log may hold anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
+A log may contain anything: colours, progress bars, bytes that are not UTF-8, half a line, nothing at all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MOST_COLUMNS = 4000  # per line: keeps a regular expression from searching 256 K
 _MOST_MESSAGE = 12  # lines of an exception's message
 _MOST_CHAIN = 8  # exceptions that led to each other
 _MOST_FRAMES = 400  # lines of a traceback
-_LAST_WORDS = 20  # lines at the end of a log in which a trainer says why it ends
+_LAST_WORDS = 20  # lines at the end of a log in which a trainer reports why it ends
 
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
@@ -103,9 +103,9 @@ def last_exception(lines: list[str]) -> PythonException | None:
 
 
 def _of_chain(lines: list[str]) -> PythonException | None:
-    """The exception of the last traceback; of those that led to each other the one that says why the program ended.
+    """The exception of the last traceback; of those that led to each other the one that states why the program ended.
 
-    That is the last one.  But where one only says that a wait ended, or that somebody ended the program, what was
+    That is the last one.  But if one only reports that a wait or the program was ended, what was
     raised after it follows from it, and what was raised before it has led to it.
     """
     last = one = _last_traceback(lines)
@@ -177,7 +177,7 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
 
 
 def _margin(frame: str) -> str:
-    """What is before a traceback that somebody moved to the right, as torchrun does in its table."""
+    """What is before a traceback that was indented, as torchrun does in its table."""
     found = _FRAME.match(frame)
     return " " * max(0, len(frame) - len(frame.lstrip(" ")) - 2) if found else ""
 

@@ -1,4 +1,4 @@
-"""The lines of a log that look like errors, for a failure that no rule knows: a few from its beginning and its end."""
+"""The lines of a log that look like errors, for an unknown failure: a few from its beginning and its end."""
 
 from __future__ import annotations
 

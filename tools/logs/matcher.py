@@ -1,7 +1,7 @@
-"""Finds the lines of large logs in which any of thousands of texts may stand.
+"""Finds the lines of large logs that may contain any of thousands of texts.
 
-`Fast` uses hyperscan, whose automaton takes about 1 GB a second, however many texts there are.  `Shapes` needs nothing
-that is not in Python.  Both find the same lines; where an expression has no text, `Shapes` may find too many.
+`Fast` uses hyperscan, whose automaton reads about 1 GB a second, however many texts there are.  `Shapes` needs only
+Python.  Both find the same lines; if an expression has no text, `Shapes` may find too many.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Fast:
         self.found = [0] * len(self.found)
 
     def find(self, block: bytes) -> list[tuple[int, int]]:
-        """As that of `Shapes`."""
+        """Finds like `Shapes`."""
         self._room = [MOST - times for times in self.found]
         lines = self._scan(self._machine, block)
         if self._by_line or not block.isascii():

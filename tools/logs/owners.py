@@ -1,4 +1,4 @@
-"""Whose log a file is, and of what kind: by its name and the folders above it, and by what its lines say.
+"""Determines the owner and the kind of a log: from its name and the folders above it, and from its lines.
 
 rank_3.log, worker_3.log, proc-rank-3-device-3.txt     the launcher, msrun, ModelArts
 1/rank.03/stderr, out.1.03                             mpirun --output-filename
@@ -59,7 +59,7 @@ _SYSTEM_PROGRAM = re.compile(
 
 
 class Owner(Row):
-    """Whose log it is: the folders that tell processes apart, the host, the rank and the process, as far as named."""
+    """The source of a log: the folders that distinguish processes, the host, the rank and the process, if named."""
 
     folder: str
     host: str | None
@@ -71,7 +71,7 @@ class Owner(Row):
 
 
 def of_name(path: str) -> Owner:
-    """Whose log the file `path` is; the path is relative to what the user named."""
+    """The owner of the file `path`; the path is relative to what the user named."""
     *folders, base = path.replace(os.sep, "/").split("/")
     named = [folder for folder in folders if folder and not _COMMON.fullmatch(folder)]
     stem = _SUFFIX.sub("", ROTATED.sub("", base)) or base
@@ -120,16 +120,16 @@ def _host(named: list[str]) -> str | None:
 
 
 def role_of(stem: str, folders: list[str] | tuple[str, ...] = ()) -> str:
-    """Who wrote what has this name: one of the roles above."""
+    """The program that writes files with this name: one of the roles above."""
     if any(folder.startswith(("device-os", "dev-os")) for folder in folders):
         return SYSTEM
     return next((role for role, pattern in _BY_ROLE if pattern.fullmatch(stem)), RANK)
 
 
 def of_lines(owner: Owner, voice: Voice | None, ranked: bool, told: list[Event], program: str) -> Owner:
-    """What the lines say of it: they know better than the name of the file.
+    """The owner according to the lines, which are more reliable than the name of the file.
 
-    voice: whose lines they are, where the file says that; ranked: it does so for ranks, so that the lines without a
+    voice: whose lines they are, where the file states that; ranked: it does so for ranks, so that the lines without a
     name are those of what has started them; program: the first one that its lines name.
     """
     if voice:
@@ -164,7 +164,7 @@ def _of_voice(owner: Owner, voice: Voice) -> Owner:
 
 
 def with_masters(owners: list[Owner]) -> list[Owner]:
-    """The ranks of a job that has a master beside its workers, as PyTorch's jobs in Kubernetes: worker 0 is rank 1."""
+    """The ranks of a job with a master and workers, as PyTorch's jobs in Kubernetes: worker 0 is rank 1."""
     masters = {name for name in (_job_of(owner.named, "master") for owner in owners) if name is not None}
     return [
         owner._replace(rank=owner.rank + 1)
@@ -215,5 +215,5 @@ def kind_of(name: str, head: bytes) -> str:
 
 
 def is_of_pod(head: bytes) -> bool:
-    """Whether these are the first bytes of what Kubernetes says of a pod."""
+    """Whether these are the first bytes of what Kubernetes states about a pod."""
     return bool(_DESCRIBED.match(head) or (_OBJECT.match(head) and _OF_POD.search(head)))

@@ -1,4 +1,4 @@
-"""One line of a plog, CANN's log of a process, and of MindSpore's own log, which has the same form.
+"""Parses a line of a plog, CANN's log of a process, or of MindSpore's own log, which has the same form.
 
 [ERROR] HCCL(114650,python3):2025-06-19-09:28:35.212.164 [p2p_mgmt.cc:305] [115859]connected p2p timeout
  level  module(pid, program): local time                  source            thread  text

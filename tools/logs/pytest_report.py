@@ -1,6 +1,6 @@
-"""The report of pytest in a rank's log: the exception of the first test that failed.
+"""Reads pytest's report in a rank's log: the exception of the first test that failed.
 
-pytest prints no traceback.  Of each failed test it shows the source, the exception behind an E, and its place; with
+pytest prints no traceback.  For each failed test it shows the source, the exception after an E, and its place.  With
 --tb=short the places come before the exception.
 
     >       return d["DATAPATH"]
@@ -43,7 +43,7 @@ def exception(lines: list[str]) -> PythonException | None:
 
 
 def summary(lines: list[str]) -> list[str]:
-    """The lines that name the tests that failed: with --tb=no all that pytest says."""
+    """The lines that name the tests that failed: with --tb=no all that pytest reports."""
     begin = _last_part(lines, ("short test summary info",))
     rest = [] if begin is None else lines[begin + 1 :]
     return [line for line in rest if _SUMMARY.match(line)][:_MOST_SUMMARY]
@@ -66,7 +66,7 @@ def _last_part(lines: list[str], names: tuple[str, ...]) -> int | None:
 
 
 def _tests(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """(begin, end) of what the last report says of each failed test, without what the test printed."""
+    """(begin, end) of what the last report states about each failed test, without what the test printed."""
     last = _last_part(lines, ("FAILURES", "ERRORS"))
     if last is None:
         return

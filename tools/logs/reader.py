@@ -1,4 +1,4 @@
-"""The state while one log, or the lines of one rank in it, are read."""
+"""The state while one log, or one rank's lines in it, is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_RANKS = 1 << 17  # such events of one log as each rank has
 
 
 class Reader:
-    """What has been found so far."""
+    """The findings so far."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -29,7 +29,7 @@ class Reader:
         self.ranks = 0  # of the events those that each rank has
         self.told: dict[int, int] = {}  # of these the last row, by the number of the form
         self.error: Seen | None = None
-        self.wrapper: Seen | None = None  # the first that says only what failed
+        self.wrapper: Seen | None = None  # the first that states only what failed
         self.first: float | None = None
         self.last: float | None = None
         self.pids: dict[int, None] = {}
@@ -79,7 +79,7 @@ class Reader:
         )
 
     def raised(self) -> bool:
-        """Whether an exception has ended the program that is its own: not that of another process."""
+        """Whether an exception of the program itself, not of another process, has ended it."""
         self.machine.resume(self.found)
         found = self._exception()
         return found is not None and not aftermath.wraps(found.text) and not aftermath.follows(found.text)

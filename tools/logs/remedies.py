@@ -1,4 +1,4 @@
-"""The steps of a remedy, and which of them a launch can do: no run on CPU needs npu-smi."""
+"""The steps of a remedy, and which of them suit a launch: a run on CPU does not need npu-smi."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def steps(remedy: str) -> list[str]:
 
 
 def steps_for(remedy: str, target: object) -> list[str]:
-    """Those that a launch for this device target can do; all of them, where the target is not known.
+    """The steps that a launch for this device target can do; all of them, if the target is unknown.
 
     A step that names tools of several targets holds for each of these.  Where all steps are for other hardware, the
     failure is of that hardware, too: they stay, but for a CPU, which has no tools of its own.

@@ -1,4 +1,4 @@
-"""Reads one log of any size, in blocks, and keeps what explains a failure: a few kilobytes, however large it is."""
+"""Reads one log of any size in blocks, and keeps a few kilobytes that explain a failure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EXCEPTIONS = (b"Traceback (most recent call last)", *pytest_report.MARKS)
 
 
 class Machine:
-    """What is looked for in the logs of one kind."""
+    """The search patterns for the logs of one kind."""
 
     def __init__(self, entries: list[KnownFailure], kind: str, fast: bool) -> None:
         self.kind = kind
@@ -74,7 +74,7 @@ class Machine:
         return self._matcher.found
 
     def resume(self, found: list[int]) -> None:
-        """One of several logs goes on."""
+        """Continues with one of several logs."""
         self._matcher.found = found
 
     def errors(self) -> int:
@@ -86,7 +86,7 @@ class Machine:
         return any(self._matcher.found[self._numbers[mark]] for mark in _EXCEPTIONS if mark in self._numbers)
 
     def crowds(self) -> list[tuple[bytes, int]]:
-        """(text, meaning) of lines that each rank has, and that came more often than the search tells."""
+        """(text, meaning) of lines that each rank has, and that came more often than the search reports."""
         return [pair for pair in self._of_each_rank if self._matcher.found[self._numbers[pair[0]]] > MOST]
 
     def lines(self, block: bytes) -> Iterator[tuple[int, int, list[int]]]:
@@ -127,13 +127,13 @@ def ready(kind: str, fast: bool) -> None:
 
 
 def read(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "") -> Findings | None:
-    """What the log says as a whole, see `read_all`: where it is of several ranks, what the first of them says."""
+    """The findings of the whole log, see `read_all`; in a log of several ranks, those of the first one."""
     found = read_all(file, name, fast, path)
     return found[0] if found else None
 
 
 def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "", again: bool = True) -> list[Findings]:
-    """What the log says, for each rank whose lines it has; empty, if it is none.
+    """The findings for each rank with lines in the log; empty, if it is not a log.
 
     name: below what the user named, by which it is known whose log it is; path: as a person finds it; again: the file
     can be read a second time.
@@ -189,7 +189,7 @@ class _Readers:
         return others is not None and others.raised() and not any(one.says_why() for one in named)
 
     def findings(self, path: str, owner: owners.Owner, told: voices.Voices, whole: _Whole) -> list[Findings]:
-        """What each has found."""
+        """The findings of each."""
         found = []
         for voice, reader in self._of.items() or [(None, Reader(self.machine))]:
             voice = told.called(voice) or told.one

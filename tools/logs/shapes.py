@@ -1,7 +1,7 @@
-"""Finds the lines in which any of thousands of texts may be, without a package: logs say the same again and again.
+"""Finds the lines that may contain any of thousands of texts, in pure Python, because logs repeat themselves.
 
 A line's shape is the line without numbers and addresses; a log of gigabytes has some thousands of shapes.  Each shape
-is searched once.  Only lines whose shape may have a text are looked at one by one.
+is searched once.  Only lines whose shape may contain a text are examined one by one.
 """
 
 from __future__ import annotations

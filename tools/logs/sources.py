@@ -1,6 +1,6 @@
-"""All logs below folders, in archives, or named one by one, read by as many processes as there are processors.
+"""Finds all logs below folders, in archives, or named one by one, and reads them with one process per processor.
 
-Links in folders are not followed: whoever sends a folder may have put anything behind them.
+Links in folders are not followed: the sender of a folder may have pointed them anywhere.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_REGULAR = marked("it is not a regular file")
 
 
 class Reading(Record):
-    """What was read."""
+    """The result of reading."""
 
     findings: list[Findings]
     papers: dict[str, bytes]  # files that name ranks and addresses: npu_info, rank tables, launch.json
@@ -99,7 +99,7 @@ def _read_all(
 
 
 def _begin_worker(total: Any) -> None:
-    """total: to which it adds the bytes that it reads; None: nobody looks."""
+    """total: to which it adds the bytes that it reads; None: the progress is not shown."""
     programs.end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for its parent, with which it ends
     how_far.tell(total)

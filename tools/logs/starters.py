@@ -1,10 +1,10 @@
-"""What programs that start ranks say of them: torchrun, mpirun of Open MPI and MPICH, srun.
+"""Reads what programs that start ranks report about them: torchrun, mpirun of Open MPI and MPICH, srun.
 
 - worker_ended: the process of a rank that has failed: its rank (rank), its place on its host (local), srun's numbers
   (task), its PID (pid), its host (host), and how it ended (code, signal, or the signal's name: how).
-  deepspeed tells none: "--local_rank" of its line "exits with return code" is that of the last one it started.
+  deepspeed reports no rank: "--local_rank" of its line "exits with return code" is that of the last one it started.
 - ended_code: the exit code of the process that the lines before it name (code).
-- ended_rank, ended_host, ended_time: of torchrun's table of the ranks of one host that failed.
+- ended_rank, ended_host, ended_time: from torchrun's table of the ranks of one host that failed.
 - first_failure: the head of the table's last part, which is about the rank that failed first.
 """
 

@@ -1,4 +1,4 @@
-"""One file with the lines of many ranks: which line is whose.
+"""Determines which line belongs to which rank, in one file with the lines of many ranks.
 
     [1,3]<stderr>:text                  mpirun --tag-output, horovodrun
     [pod/train-worker-3/main] text      kubectl logs --prefix
@@ -8,8 +8,8 @@
     trainer-3  | text                   docker compose
     node3: text                         pdsh, deepspeed
 
-The first three say clearly what they are, so one line is enough.  A line may begin with the others by chance: they
-count only where at least half of the first lines have them, and the same ones again and again.
+The first three forms are unambiguous, so one line is enough.  A line may begin with the others by chance.  They count
+only if at least half of the first lines have them, and the same ones again and again.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _RECORD = 4  # bytes that array("I") takes
 
 
 class Voice(Row):
-    """Who speaks: a rank, a pod, a service or a host."""
+    """The source of a line: a rank, a pod, a service or a host."""
 
     name: str
     rank: int | None
 
 
 class _Form(Record):
-    """How lines begin that say whose they are."""
+    """How lines begin that state whose they are."""
 
     source: str  # what comes after the time: an expression that takes `rank`, `name` or `host`
     marks: tuple[bytes, ...] = ()  # one of them is in each block that has the form; none: it is not clear
-    whole: bool = True  # each line of a voice has its name; else those without a name may be its own
+    whole: bool = True  # each line of a voice has its name; otherwise those without a name may be its own
     local: bool = False  # the number is that of a rank on its host, or of a pod: the lines may say the rank
 
     @cached_property
@@ -125,7 +125,7 @@ class Voices:
     """Takes the blocks of a file, and gives the lines of each voice."""
 
     def __init__(self, named: bool = False, divide: bool = True) -> None:
-        """named: the file's name says whose it is, so that what is not clear does not count.
+        """named: the file's name states whose it is, so that what is not clear does not count.
 
         divide: False, where nothing counts: the file is of one program.
         """
@@ -145,16 +145,16 @@ class Voices:
 
     @property
     def ranked(self) -> bool:
-        """Whether ranks speak, so that the other lines are those of what has started them."""
+        """Whether the sources are ranks; then the other lines are from the program that has started them."""
         return self.split and (bool(self._said) or any(voice.rank is not None for voice in self._known.values()))
 
     @property
     def by_chance(self) -> bool:
-        """Whether lines may begin so without being of several: only what they say can tell."""
+        """Whether lines of a single source may begin in this way: only their content can decide."""
         return self.split and self._form is not None and (self._form in _UNCLEAR or not self._form.whole)
 
     def called(self, voice: Voice | None) -> Voice | None:
-        """The voice with the rank that its own lines say, where its name has that of a host's rank, or of a pod."""
+        """The voice with the rank that its own lines state, where its name has that of a host's rank, or of a pod."""
         if not voice or not self._said:
             return voice
         said = self._said.get(voice)
@@ -183,13 +183,13 @@ class Voices:
             yield from self.rest()
 
     def rest(self) -> Iterator[Part]:
-        """What waits: the file has ended."""
+        """The lines that wait: the file has ended."""
         for voice in list(self._waiting):
             yield self._part(voice)
 
     @property
     def split(self) -> bool:
-        """Whether it has the lines of several, or lines of others beside those of one."""
+        """Whether it has the lines of several sources, or other lines in addition to those of one."""
         return self._form is not None and (self._form.whole or len(self._known) > 1)
 
     def _meet(self, block: bytes) -> None:

@@ -1,4 +1,4 @@
-"""What is looked for in logs: texts, and regular expressions of which it is known what must be in a line."""
+"""The search patterns for logs: texts, and regular expressions with a known text that a matching line contains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Want = Union[bytes, "Expression"]
 
-MOST = 200  # finds of one text in one file: what comes a million times says nothing new
+MOST = 200  # finds of one text in one file: what comes a million times states nothing new
 LONGEST = 4000  # bytes of a line that are looked at by expressions: what they cost may grow with its square
 
 
@@ -27,7 +27,7 @@ class Expression:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """For a text of one line, or of many."""
+        """The expression for a text of one line, or of many."""
         return re.compile(self.source, re.MULTILINE)
 
     @cached_property
@@ -42,23 +42,23 @@ class Expression:
 
 
 def texts_of(want: Want) -> list[bytes]:
-    """Texts of which one must be there, as bytes; none: it may be anything."""
+    """Texts, one of which must occur, as bytes; none: any line may match."""
     return [want] if isinstance(want, bytes) else [text.encode() for text in want.texts]
 
 
 def check_of(want: Want) -> tuple[tuple[bytes, ...], Expression | None]:
-    """Texts of which one is in the line itself, and the expression that decides, if there is one."""
+    """Texts, one of which is in the line itself, and the expression that decides, if there is one."""
     if isinstance(want, bytes):
         return (want,), None
     return ((b"",) if want.caseless else tuple(texts_of(want))), want
 
 
 def decoded(line: bytes) -> str:
-    """What expressions look at."""
+    """The text that expressions search."""
     return line[:LONGEST].decode("utf-8", "replace")
 
 
 def line_end(block: bytes, place: int) -> int:
-    """Where the line ends in which this place is."""
+    """The end of the line with this position."""
     end = block.find(b"\n", place)
     return len(block) if end < 0 else end

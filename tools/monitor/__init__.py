@@ -1,1 +1,1 @@
-"""The process beside the launcher that names slow ranks and writes metrics (--straggler, --metrics)."""
+"""The process next to the launcher that names slow ranks and writes metrics (--straggler, --metrics)."""

@@ -1,4 +1,4 @@
-"""Metrics as text: Prometheus' text format, and a line of JSON; the file that has them."""
+"""Formats metrics as text: Prometheus' text format, or a line of JSON; and the file for them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _escaped(text: str) -> str:
 
 
 def number(value: float) -> str:
-    """As Prometheus writes it: NaN, +Inf, 12.5."""
+    """Formats a number as Prometheus does: NaN, +Inf, 12.5."""
     if math.isfinite(value):
         return repr(value)
     return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
@@ -101,7 +101,7 @@ class MetricsFile:
         return not self._lines or self._last is None or now - self._last >= EVERY
 
     def write(self, families: list[Family], now: float) -> None:
-        """Writes them all.  Raises OSError, and Foreign: by now the file is somebody else's."""
+        """Writes them all.  Raises OSError, and Foreign: by now the file belongs to another program."""
         with suppress(FileNotFoundError):
             reason = monitored.fault_of_file(self.path)
             if reason:

@@ -1,7 +1,7 @@
-"""The smallest HTTP server: a few pages, GET only, in one thread of the process beside the launcher.
+"""A minimal HTTP server: a few pages, GET only, in one thread of the process next to the launcher.
 
-Whoever reaches the port can ask, so everything has a limit: the bytes of a request, the connections, and the time of
-each.  A connection has one request.  Nothing that somebody sends is kept, or written anywhere.
+Anyone who reaches the port can ask, so everything has a limit: the bytes of a request, the connections, and the time of
+each.  A connection has one request.  Nothing that a client sends is kept, or written anywhere.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Server:
         self._poll.register(listener, select.POLLIN)
 
     def start(self) -> None:
-        """From now on it answers, until the process ends."""
+        """Answers from now on, until the process ends."""
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -74,7 +74,7 @@ class Server:
             self.look(WITHIN)
 
     def look(self, seconds: float) -> None:
-        """Handles what has come, and waits so long at most."""
+        """Handles what has arrived, and waits at most this long."""
         for number, _ in self._poll.poll(seconds * 1000):
             if number == self._listener.fileno():
                 self._accept()

@@ -1,7 +1,7 @@
-"""Which ranks have a process on this host: the one that became the trainer, by its environment.
+"""Determines which ranks have a process on this host: the one that became the trainer, by its environment.
 
-The environment of a process is read once.  After that its state is read, and no other process is looked at until a rank
-is missing.
+The environment of a process is read once.  After that only its state is read.  Other processes are examined only when a
+rank is missing.
 """
 
 from __future__ import annotations

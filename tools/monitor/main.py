@@ -1,10 +1,11 @@
-"""The process beside the launcher that does --straggler and --metrics: it names slow ranks, and writes metrics.
+"""The process next to the launcher for --straggler and --metrics: it names slow ranks, and writes metrics.
 
   python tools/monitor/main.py LAUNCHER RUN MARK FACTOR FILE NAME BEFORE [SOCKET SECONDS]
 
-Started by tools/features/metrics.py.  LAUNCHER is its process, with which this one ends; RUN: the run's folder; MARK:
-LAUNCH_JOB of the job's processes; FACTOR and FILE: of the two options, or empty; NAME and BEFORE: what goes before a
-message; SOCKET: the descriptor of one that listens, and SECONDS: --stall_timeout, with --metrics :PORT.
+tools/features/metrics.py starts it.  LAUNCHER is the launcher's process; this one ends with it.  RUN: the run's folder.
+MARK: LAUNCH_JOB of the job's processes.  FACTOR and FILE: the values of the two options, or empty.  NAME and BEFORE:
+the text before a message.  SOCKET and SECONDS are for --metrics :PORT: the descriptor of a listening socket, and
+--stall_timeout.
 
 Orders come on stdin, one per line:
 
@@ -13,7 +14,7 @@ Orders come on stdin, one per line:
   again              a rank of this attempt is started again
   end STATUS         the job has ended: looks once more, then ends
 
-The lines go to stderr from here, not through the launcher: a terminal that takes nothing must not stop it.
+It writes its lines to stderr itself, not through the launcher: a blocked terminal must not stop the launcher.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ SHARE = 0.01  # of a processor
 
 
 class Orders:
-    """What the launcher writes to the pipe `descriptor`."""
+    """The orders that the launcher writes to the pipe `descriptor`."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor, self._rest = descriptor, b""
@@ -145,12 +146,12 @@ class Voice:
         self._poll.register(descriptor, select.POLLOUT)
 
     def say(self, text: str) -> None:
-        """Says it, or later, when somebody reads."""
+        """Prints it now, or later, when it is read."""
         self._waiting.append(text)
         self.flush()
 
     def flush(self) -> None:
-        """Says what waits.  Where there is no stderr any more, it is forgotten."""
+        """Reports what waits.  Where there is no stderr any more, it is forgotten."""
         with suppress(OSError):
             while self._waiting and self._poll.poll(0):
                 text = one_line(f"{self._name}: {self._waiting.popleft()}")[:_LONGEST]

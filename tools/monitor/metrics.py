@@ -1,4 +1,4 @@
-"""What is known of a job at a moment, as metrics with names, types and labels."""
+"""The known state of a job at one moment, as metrics with names, types and labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Failure(Row):
 
 
 class Facts(Record):
-    """All that is known at a moment.  Times of the day are seconds since 1970."""
+    """All known facts at one moment.  Times of day are seconds since 1970."""
 
     run: str
     script: str
@@ -110,7 +110,7 @@ def _seconds(value: float | None) -> float | None:
 
 
 def _silence(facts: Facts, one: RankProgress) -> float | None:
-    elsewhere = one.rank not in facts.runs and not one.values  # its log here is a line that says where the log is
+    elsewhere = one.rank not in facts.runs and not one.values  # its log here is a line that states where the log is
     return None if one.grown is None or elsewhere else max(0.0, facts.clock - one.grown)
 
 

@@ -1,4 +1,4 @@
-"""Looks at the ranks of a job: names those that are slow, and writes the metrics."""
+"""Observes the ranks of a job: names slow ones, and writes the metrics."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Monitor:
             self._end(ended)
 
     def _name(self, grown: list[RankProgress]) -> None:
-        """Says which ranks are slow, each once."""
+        """Reports which ranks are slow, each once."""
         new = self._stragglers.update(grown, self._paces)
         if not new:
             return
@@ -134,7 +134,7 @@ class Monitor:
             self._say_once(tr("--straggler: the report at the end may lack a rank: {reason}", reason=error.strerror))
 
     def _tell_of_unseen(self) -> None:
-        """Says which ranks have no numbers, once others have done many steps.  Their logs may be on other hosts."""
+        """Reports which ranks have no numbers, once others have done many steps.  Their logs may be on other hosts."""
         ranks = self._ranks.by_rank.values()
         if self._told_of_unseen or not any(one.steps_done >= MANY_STEPS for one in ranks):
             return

@@ -1,6 +1,6 @@
-"""--metrics :PORT: the pages of the process beside the launcher, /metrics and /healthz.
+"""--metrics :PORT: the pages of the process next to the launcher, /metrics and /healthz.
 
-The monitor gives them what each of its looks has found; the server's thread only hands it out.
+The monitor provides the findings of each look; the server's thread only delivers them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Served:
         self._told = self._health.told()
 
     def look(self, ranks: Iterable[RankProgress], grown: bool) -> None:
-        """What the monitor has seen of the logs."""
+        """Takes the monitor's findings from the logs."""
         now = time.monotonic()
         self._health.look(now, ranks, grown)
         self._told = self._health.told()
@@ -52,7 +52,7 @@ class Served:
         self._metrics = formats.prometheus(self._run, families).encode("utf-8", "replace")
 
     def page(self, path: str) -> Page | None:
-        """What is at this path; in the server's thread."""
+        """The page at this path; runs in the server's thread."""
         if path == "/metrics":
             return 200, PROMETHEUS, self._metrics
         if path == "/healthz":
@@ -64,7 +64,7 @@ class Served:
 
 
 class Health:
-    """Whether a job moves: what /healthz says of it.
+    """Whether a job moves: the basis of /healthz.
 
     limit: seconds, the --stall_timeout.  Times are seconds of a monotonic clock.
 

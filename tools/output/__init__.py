@@ -1,1 +1,1 @@
-"""What people read: the ranks' output while they run, the report, and what --dry_run prints."""
+"""Output for people: the ranks' output while they run, the report, and the plan that --dry_run prints."""

@@ -1,7 +1,7 @@
-"""Ranks that have something in common, such as the way in which they ended.
+"""Groups ranks that have something in common, such as the way in which they ended.
 
-A job may have 65,536 ranks, and every third of them may be special: what people read has at most MOST_RANGES ranges of
-numbers, and the number of all.
+A job may have 65,536 ranks, and every third of them may be special. So output for people has at most MOST_RANGES ranges
+of numbers, and the total number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The attempts of a restarted job, one line per attempt: how far it came, whether its restart counts, why it ended."""
+"""The attempts of a restarted job, one line per attempt: its progress, whether its restart counts, why it ended."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LONGEST = 160  # characters of why it ended
 
 
 class Attempt(Row):
-    """One of them."""
+    """One attempt."""
 
     steps: int | None  # that it made; None: no log has one
     reached: int  # the step that it came to, from the start of the run; 0: the same
-    vain: int  # how many restarts in a row were in vain, with this one; 0: it does not count
+    vain: int  # how many restarts in a row made no progress, with this one; 0: it does not count
     why: str  # it ended; "": with 0
     status: int
 

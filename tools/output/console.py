@@ -1,12 +1,12 @@
-"""The output of the ranks while they run: rank 0's log, or all logs, followed on stdout.
+"""Follows the output of the ranks on stdout while they run: rank 0's log, or all logs.
 
 The ranks write their logs themselves; nothing passes through the launcher.  A reader follows the files until the
-launcher closes the pipe to it, then prints the rest and ends.  It is a process of its own, so that a blocked terminal
+launcher closes the pipe to it, then prints the rest and ends.  It is a separate process, so that a blocked terminal
 never blocks the launcher.  On a terminal, if nothing comes for a while, stderr shows since when.
 
 A terminal gets one log byte by byte, because progress bars and colours are meant for it.  A pipe or a file gets the
-same, except for progress bars, of which only the last state of a line counts.  The state comes at the line's end, and
-now and then while the line has none.  Of several logs, the reader shows whole lines and the same states, and cuts what
+same, except for progress bars: only the last state of a line is printed.  The state comes at the line's end, and from
+time to time while the line has none.  Of several logs, the reader shows whole lines and the same states, and cuts what
 is too long: console_ways.py.
 """
 
@@ -34,7 +34,7 @@ _BESIDE = 64  # files that the launcher has open besides the logs
 
 
 class Patience(Record):
-    """How long the reader waits, in seconds.
+    """The waiting times of the reader, in seconds.
 
     status_after: without output, until the terminal shows since when
     state_every, state_every_terminal: between two states of a line that has no end; the second of several logs on a
@@ -55,7 +55,7 @@ def shown(ranks: Sequence[int]) -> tuple[Sequence[int], str | None]:
 
 
 def can_open(number: int, what: str) -> str | None:
-    """None if this process may have so many files open; else a sentence: `what`, why, and the remedy."""
+    """None if this process may have so many files open; otherwise a sentence: `what`, why, and the remedy."""
     import resource
 
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -80,7 +80,7 @@ def follow(
     """Shows the logs until `control`, the end of a pipe, is at its end, then the rest of them.
 
     numbers: of the logs' ranks; world: of all ranks that run; name: of the script.
-    Returns as soon as nobody reads stdout.
+    Returns as soon as stdout is not read any more.
     """
     signals.signal(signals.SIGTTOU, signals.SIG_IGN)  # after `stty tostop`, the terminal would stop us
     signals.signal(signals.SIGXFSZ, signals.SIG_IGN)  # past `ulimit -f`, a write must fail
@@ -133,7 +133,7 @@ class File:
         self.way.end()
 
     def read(self) -> bytes:
-        """What is new, at most a BLOCK of it."""
+        """Reads new bytes, at most a BLOCK of them."""
         try:
             data = os.read(self._number, BLOCK if self._left is None else min(BLOCK, self._left))
         except OSError:  # nothing is in the FIFO, or the disk is broken
@@ -143,14 +143,14 @@ class File:
         return data
 
     def stop(self) -> None:
-        """What comes from now on is not shown: a process that somebody has left behind could write for ever."""
+        """Stops the output: a process that was left behind could write for ever."""
         found, self._left = os.fstat(self._number), BLOCK
         if stat.S_ISREG(found.st_mode):
             self._left = max(0, found.st_size - os.lseek(self._number, 0, os.SEEK_CUR))
 
 
 class Status:
-    """The line on a terminal that says for how long nothing came.
+    """The line on a terminal that states for how long nothing came.
 
     A progress bar stays as it is: the status is on the line below it, and the cursor goes back.
     """

@@ -1,4 +1,4 @@
-"""The three ways to show a log: its bytes, its bytes without old states of progress bars, or whole lines."""
+"""Three ways to show a log: its bytes, its bytes without old states of progress bars, or whole lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Stdout:
         self.number, self.half, self._before = number, False, before
 
     def write(self, text: bytes) -> None:
-        """Raises OSError where nobody reads it, or the disk is full."""
+        """Writes to stdout.  Raises OSError if it is not read, or the disk is full."""
         if not text:
             return
         self._before()
@@ -59,7 +59,7 @@ class Way:
 
 
 class Bytes(Way):
-    """As they come: for a terminal."""
+    """The bytes as they come: for a terminal."""
 
 
 class States(Way):

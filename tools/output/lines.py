@@ -1,6 +1,6 @@
-"""What ranks print: lines, and progress bars.  A program draws a line again after \\r, and only its last state counts.
+"""Splits the output of ranks into lines; of a progress bar, redrawn after each \\r, only the last state counts.
 
-For the console, the report and the agents.  All of it is bytes.
+The console, the report and the agents use it.  All of it is bytes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _settled(line: bytes) -> bytes:
 
 
 def state(line: bytes) -> bytes:
-    """What its last drawing shows.  A drawing of blanks only erases the one before it."""
+    """What the last drawing shows.  A drawing of blanks only erases the one before it."""
     line = line.lstrip(b"\r")
     end = len(line.rstrip(b" \r"))
     start = line.rfind(b"\r", 0, end) + 1

@@ -1,6 +1,6 @@
-"""The line of Python's faulthandler that names all extension modules: a kilobyte that tells nobody why a rank ended.
+"""Removes the line of Python's faulthandler that lists all extension modules from the shown parts of logs.
 
-Logs keep it.  What is shown of them goes without it.
+The line is a kilobyte long and does not explain why a rank ended.  The logs keep it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Without:
         self._in_line = False  # what comes next goes on a line that was passed on
 
     def take(self, data: bytes) -> bytes:
-        """What to show of the log when `data` has come."""
+        """The part of the log that is shown, once `data` has arrived."""
         text, self._held = self._held + data, b""
         if _START[:1] not in text:
             self._in_line = not text.endswith(b"\n") if text else self._in_line
@@ -41,6 +41,6 @@ class Without:
         return b"".join([*shown, rest])
 
     def rest(self) -> bytes:
-        """What is left when the log is at its end."""
+        """The remaining part at the end of the log."""
         text, self._held = self._held, b""
         return b"" if is_one(text) else text

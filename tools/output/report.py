@@ -1,7 +1,7 @@
-"""What the launcher says of the job: when the ranks start, at the first failure, and in a table at the end.
+"""The launcher's texts about the job: when the ranks start, at the first failure, and in a table at the end.
 
-All of these are texts made of what the supervisor knows.  Sentences come without the name of the script, which goes
-before them; the lines of the table and of a log come as they are.
+They are made from the supervisor's data.  Sentences come without the name of the script, which is printed before them.
+The lines of the table and of a log come as they are.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SILENT = marked(
 
 
 def started(devices: Sequence[int], hosts: int, folder: str) -> str:
-    """What is about to run, and where its logs are.  devices: one for each rank."""
+    """What is about to start, and where its logs are. devices: one for each rank."""
     if not devices:
         return tr("this pod has MindSpore's scheduler and no ranks, logs in {folder}", folder=folder)
     names = named("device", devices)
@@ -48,7 +48,7 @@ def path(name: str) -> str:
 
 
 def where(run_dir: str) -> str:
-    """What is left of the run in its folder, as the end of a sentence."""
+    """What remains of the run in its folder, as the end of a sentence."""
     folder, text = path(run_dir), ""
     if os.path.isfile(os.path.join(run_dir, "launch.json")):
         text = tr("; logs and launch.json are in {folder}", folder=folder)
@@ -87,7 +87,7 @@ def failure(member: Member, left: int, goes_on: bool, number: int, lost_host: st
 
 
 def what(member: Member, lost_host: str = "") -> str:
-    """Which member has failed, and how.  lost_host: what `lost` says, if it is an engine that has lost a host."""
+    """Which member has failed, and how. lost_host: the text of `lost`, if an engine has lost a host."""
     if lost_host:
         return lost_host
     name, signal = who(member), _signal(member.status)

@@ -1,4 +1,4 @@
-"""The launcher's conversation: all messages go to stderr, each with the name of the script that the user typed."""
+"""Prints the launcher's messages on stderr, each with the name of the script that the user typed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Voice:
         self._note = tr("note: {note}", note="") if self._coloured else ""
 
     def say(self, text: str) -> None:
-        """One line, whatever the text holds."""
+        """Prints one line, whatever the text contains."""
         head, style, plain = harmless(f"{self.name}: "), colours.style_of(text), harmless(text)
         if not style and self._coloured and text.startswith(self._note):
             style = colours.LABEL

@@ -1,1 +1,1 @@
-"""Makes the pages of docs/ that are generated."""
+"""Makes the generated pages of docs/."""

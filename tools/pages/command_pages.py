@@ -1,6 +1,6 @@
-"""Makes a page for each command that users type, and a page that lists them, from what `--help` prints.
+"""Makes a page for each command that users type, and a page that lists them, from the output of `--help`.
 
-The pages are part of the site only: site.py writes them beside the copies of the others.
+The pages are only part of the site: site.py writes them next to the copies of the others.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def commands() -> list[Command]:
 
 
 def installed(file: str) -> str:
-    """How a command is typed that is this file in a checkout; empty: only a checkout has it."""
+    """The installed form of the command that is this file in a checkout; empty: only a checkout has it."""
     if file in typed.WORDS or file.startswith("scripts/"):
         return f"{typed.FRONT} {typed.after_front(file)}".strip()
     return ""

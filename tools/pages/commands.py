@@ -1,4 +1,4 @@
-"""The commands that users type, scripts and Python, and what `--help` of each prints."""
+"""The commands that users type, scripts and Python, and the `--help` output of each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Option(Record):
 
 
 class Help(Record):
-    """What `--help` of a command prints."""
+    """The output of a command's `--help`."""
 
     purpose: str  # the first line
     usage: tuple[str, ...]
@@ -45,13 +45,13 @@ class Help(Record):
 
 
 def text_of(command: str, language: str = "en") -> str:
-    """What `--help` of "scripts/x.sh" or "tools/x.py" prints in this language: en or zh."""
+    """The `--help` output of "scripts/x.sh" or "tools/x.py" in this language: en or zh."""
     return printed(("bash" if command.endswith(".sh") else sys.executable, command), language)
 
 
 @functools.cache
 def printed(words: tuple[str, ...], language: str = "en") -> str:
-    """What the command of these words prints with `--help` in this language: en or zh."""
+    """The output of this command with `--help` in this language: en or zh."""
     return subprocess.run(
         [*words, "--help"],
         cwd=ROOT,
@@ -73,7 +73,7 @@ def ask(command: str, language: str = "en") -> Help:
 
 
 def read(text: str) -> Help:
-    """The Help that `text` is: that of our scripts, or that of argparse."""
+    """Parses `text` to a Help: in the form of our scripts, or of argparse."""
     usage = re.search(r"(?im)^(?:usage: |用法： ?)(.*(?:\n {6,}\S.*)*)", text)
     assert usage, f"no usage in: {text}"
     lines = [line.strip().replace("[-h] ", "").replace("[--lang {zh,en}] ", "") for line in usage[1].splitlines()]

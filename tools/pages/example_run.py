@@ -1,8 +1,8 @@
-"""A run that never was, always the same: for the picture of its page, and for tests.
+"""Makes an invented run that is always the same, for the picture of its page and for tests.
 
   python -m tools.pages.example_run FOLDER
 
-Eight ranks on two hosts: rank 3 waits for its data, the loss of rank 6 drifts away, rank 5 ends twice.
+The run has eight ranks on two hosts: rank 3 waits for its data, the loss of rank 6 drifts away, rank 5 ends twice.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def write_environment(folder: str, rank: int, device: int, host: int, **more: ob
 
 
 def diagnosis(rank: int, file: str) -> dict[str, Any]:
-    """What launch.json says of a rank that has no memory left; file: where that was raised, in its line 88."""
+    """The diagnosis in launch.json for a rank without free memory; file: where that was raised, in its line 88."""
     return {
         "exception": {"type": "RuntimeError", "message": OUT_OF_MEMORY, "file": file, "line": 88},
         "matches": [

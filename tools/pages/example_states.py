@@ -1,8 +1,8 @@
-"""Runs that never were, one for each state that a page can show, always the same: for pictures and for tests.
+"""Makes invented runs, one for each state that a page can show, for pictures and for tests.
 
   python -m tools.pages.example_states FOLDER [STATE...]
 
-Their files have the form of real ones: launch.json, logs, stacks, environments.
+The runs are always the same. Their files have the form of real ones: launch.json, logs, stacks, environments.
 """
 
 from __future__ import annotations

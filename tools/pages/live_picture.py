@@ -1,4 +1,4 @@
-"""The live screen of tools/watch.py in the README: of the example run, after a while without an outcome."""
+"""Draws tools/watch.py's live screen for the README: the example run after a while, before its end."""
 
 from __future__ import annotations
 

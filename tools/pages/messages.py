@@ -2,10 +2,10 @@
 
 python -m tools.pages.messages
 
-Updates hccl_tools/locale/zh/LC_MESSAGES/launch.po: new messages come without a translation, those that the code no
-longer has go. Then writes launch.mo beside it, which the programs read.
+Updates hccl_tools/locale/zh/LC_MESSAGES/launch.po: adds new messages without a translation, and removes those that the
+code no longer has. Then writes launch.mo next to it, which the programs read.
 
-Exit: 0 all messages have a translation, 1 some have none; each is named on stderr.
+Exit: 0 all messages have a translation, 1 some have none; stderr names each of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""Makes the pages that list every option of every command from what `--help` of each prints.
+"""Makes the pages that list every option of every command, from the output of `--help`.
 
-python -m tools.pages.options_page    > docs/options.md
-python -m tools.pages.options_page zh > docs/zh/options.md
+python -m tools.pages.options_page    > docs/options.md python -m tools.pages.options_page zh > docs/zh/options.md
 
-The Chinese page is what `--help` prints in Chinese: see messages.py.
+The Chinese page has the Chinese output of `--help`: see messages.py.
 """
 
 from __future__ import annotations

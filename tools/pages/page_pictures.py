@@ -1,4 +1,4 @@
-"""The picture of a run's page in the README, taken in a real browser.
+"""Takes the picture of a run's page for the README in a real browser.
 
   make pictures-of-pages
 
@@ -65,14 +65,14 @@ def taken(above: str) -> bytes:
 
 
 def shot(driver: Any, width: int, height: int, **more: object) -> bytes:
-    """What the browser shows as PNG.  more: as Page.captureScreenshot takes it."""
+    """The browser's picture as PNG. more: as Page.captureScreenshot takes it."""
     clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip, **more})
     return base64.b64decode(taken["data"])
 
 
 def missing() -> bool:
-    """Whether the browser is missing, which a line on stderr then says."""
+    """Whether the browser is missing; a line on stderr then reports it."""
     lacking = [name for name in PROGRAMS if not shutil.which(name)]
     if lacking:
         print(f"page_pictures: {lacking[0]} is not on PATH: apt-get install chromium chromium-driver", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Pictures of the page in every state that it can show, as a browser shows them: to be looked at one by one.
+"""Takes pictures of the page in every state that it can show, in a real browser, for a visual check.
 
   make pictures-of-states                        all of them, into build/states
   python -m tools.pages.page_states FOLDER [STATE...] [--width 390] [--dark] [--lang zh]

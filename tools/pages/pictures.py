@@ -2,8 +2,8 @@
 
 python -m tools.pages.pictures
 
-The words are in pictures.yaml.  What a picture shows of the project is taken from it: the report from a recording, the
-rank tables from the commands that build and show them, the rooms from their folders.
+The words are in pictures.yaml.  Everything that a picture shows of the project comes from it.  The report is a
+recording.  The commands that build and show rank tables make the tables.  The packages come from their folders.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BUILD = ["hccl_tools/hccl_tools.py", "--server_ip", "10.0.0.1", "--hccn_conf", 
 
 
 def run(*words: str, text: str = "") -> str:
-    """What a Python command of the project prints."""
+    """The output of a Python command of the project."""
     command = [sys.executable, *words]
     return subprocess.run(command, cwd=project.ROOT, input=text, capture_output=True, text=True, check=True).stdout
 
@@ -39,7 +39,7 @@ def report(words: dict[str, Any]) -> str:
 
 
 def rank_table(words: dict[str, Any]) -> str:
-    """The JSON text of a table of two devices, and beside it the drawing of show_hccl.py."""
+    """The JSON text of a table of two devices, and next to it the drawing of show_hccl.py."""
     table = run(*_BUILD, "--devices", "[0,2)")
     drawing = drawn(table)
     lines = table.rstrip("\n").splitlines()

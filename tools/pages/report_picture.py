@@ -1,4 +1,4 @@
-"""The report of the launch that fails in README.md, recorded, in the colours that a terminal gives it."""
+"""Draws the recorded report of the failing launch in README.md, in the colours of a terminal."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def drawing(title: str) -> str:
 
 
 def recorded() -> list[str]:
-    """The command that fails, and what it prints, of the recording that tests/project/first_minutes.py makes."""
+    """The failing command and its output, from the recording that tests/project/first_minutes.py makes."""
     recording = _RECORDING.read_text(encoding="utf-8")
     found = re.search(f"{_COMMAND}{_PRINTED}?.*failed first.*\n{_PRINTED}", recording)
     assert found, f"{_RECORDING.name} has no rank that failed first"

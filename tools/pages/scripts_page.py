@@ -1,9 +1,9 @@
-"""Makes the table that tells which script to type: what each is for, and what starts its ranks.
+"""Makes the table of the scripts: what each is for, and what starts its ranks.
 
 python -m tools.pages.scripts_page PAGE...
 
-puts the table between the lines <!-- scripts --> and <!-- end of scripts --> of each page, in Chinese for pages in
-docs/zh and for those with names in _CN.md. It is made from the first line and the engines of every file in scripts/.
+puts the table between the lines <!-- scripts --> and <!-- end of scripts --> of each page. Pages in docs/zh, and those
+with names in _CN.md, get it in Chinese. It is made from the first line and the engines of every file in scripts/.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def table(language: str = "en") -> str:
 
 
 def placed(page: str, text: str) -> str:
-    """`text`, which is that of `page`, with the table between its two lines."""
+    """`text`, the content of `page`, with the table between its two lines."""
     language = "zh" if "docs/zh/" in page or page.endswith("_CN.md") else "en"
     return _PLACE.sub(lambda _: table(language), text)
 

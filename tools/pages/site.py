@@ -2,9 +2,9 @@
 
 python -m tools.pages.site FOLDER
 
-The pages link to one another and to files of the project by relative paths, so that they read well where they are.  The
-site keeps these paths: FOLDER gets a copy of every page, and of every file that a page links to, at the same place.
-The pages of the commands (command_pages.py) are made there, too.  site_hooks.py is what mkdocs makes of all of them.
+The pages link to one another and to files of the project by relative paths, so that they can be read where they are.
+The site keeps these paths: FOLDER gets a copy of every page, and of every file that a page links to, at the same place.
+The pages of the commands (command_pages.py) are made there, too. site_hooks.py adapts what mkdocs makes of all of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def language_of(page: str) -> str:
 
 
 def other(page: str) -> str:
-    """Where the same page is in the other language, if there is one."""
+    """The place of the same page in the other language, if there is one."""
     if page.startswith("docs/"):
         here, there = ("docs/zh/", "docs/") if page.startswith("docs/zh/") else ("docs/", "docs/zh/")
         return there + page[len(here) :]
@@ -70,7 +70,7 @@ def text_of(page: Path) -> str:
 
 
 def gather(folder: Path) -> int:
-    """Puts pages, and files that they link to, into `folder`, which is made anew; returns how many.
+    """Puts pages, and files that they link to, into `folder`, which is replaced; returns how many.
 
     Deletes only a folder that an earlier call made.  Raises Refusal.
     """

@@ -1,8 +1,8 @@
-"""What mkdocs calls while it builds the site: one language at a time, in the menu, the theme and the search.
+"""The hooks of mkdocs for the site: one language at a time, in the menu, the theme and the search.
 
-mkdocs.yml has the menu in English, and what its titles are in Chinese.  The Chinese menu has the same parts with the
-pages of docs/zh; a page without a Chinese form is a link to the English one.  Each language has a search of its own:
-the files of the theme look for it below the base of the site, and for a Chinese page that base is docs/zh.
+mkdocs.yml has the menu in English, and the Chinese form of its titles.  The Chinese menu has the same parts with the
+pages of docs/zh.  If a page has no Chinese form, the menu links to the English one.  Each language has its own search.
+The theme looks for its files below the base of the site, and for a Chinese page that base is docs/zh.
 """
 
 from __future__ import annotations

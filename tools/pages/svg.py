@@ -26,7 +26,7 @@ _STYLE = """\
 
 
 def document(width: int, height: int, title: str, parts: list[str]) -> str:
-    """The whole SVG; `title` is what a screen reader says."""
+    """The whole SVG; `title` is what a screen reader reads."""
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     tip = '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
     return "\n".join(

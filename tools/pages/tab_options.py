@@ -1,4 +1,4 @@
-"""Makes the table of options that TAB offers for the commands that launch nothing, from what --help of each prints.
+"""Makes the table of TAB's options for the commands that do not launch, from the output of their --help.
 
 python -m tools.pages.tab_options >tools/front/tab/options.tsv
 """

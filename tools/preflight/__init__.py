@@ -1,1 +1,1 @@
-"""The hosts of a job, compared before it starts: only what differs or blocks is printed."""
+"""Compares the hosts of a job before it starts, and prints only what differs or blocks."""

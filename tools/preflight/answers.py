@@ -1,4 +1,4 @@
-"""What comes back from the hosts, which is input: only facts of the catalogue, in harmless words, of a bounded size."""
+"""Validates the answers of the hosts, which are untrusted: only facts of the catalogue, harmless text, limited size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FILES = "file:"
 
 
 def take(content: Any) -> Answer | None:
-    """The Answer in what a host has sent; None if it has another form."""
+    """The Answer in the data that a host has sent; None if it has another form."""
     facts, failed = (content.get(part) for part in ("facts", "failed")) if isinstance(content, dict) else (None, None)
     if not isinstance(facts, dict) or not isinstance(failed, dict) or len(facts) > _MOST_FACTS:
         return None
@@ -53,7 +53,7 @@ def _text(text: str) -> str:
 
 
 def complete(answers: Mapping[str, Answer], files: Mapping[str, str]) -> dict[str, Answer]:
-    """The same answers, with the digest of the asker, {path: digest}, for files of which a host has said nothing."""
+    """The same answers, with the asker's digest, {path: digest}, for files that a host did not report."""
     named = {key for answer in answers.values() for key in answer.facts if key.startswith(_FILES)}
     known = {_FILES + path: digest for path, digest in files.items()}
     added = {key: known[key] for key in sorted(named) if key in known}

@@ -1,4 +1,4 @@
-"""--preflight: the quick part of the check before a launch over several hosts, which refuses what cannot go well."""
+"""--preflight: the quick part of the check before a launch over several hosts, which refuses what cannot work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _late(plan: Plan) -> int:
 
 
 def of_pod(result: Result, late: int) -> Checked:
-    """What this launch keeps of the result that another pod has told.  Raises Refusal; late: see _late."""
+    """The part of another pod's result that this launch keeps.  Raises Refusal; late: see _late."""
     if result.verdict == document.STOPS:
         raise Refusal(late if result.late else REFUSED, result.line, _nothing_started())
     told = {
@@ -70,7 +70,7 @@ def _nothing_started() -> str:
 
 
 def of_found(found: Found, lines: list[str], path: str) -> Checked:
-    """What the launch keeps of it; path: the file with the facts of the last job that ended well."""
+    """The part of it that the launch keeps; path: the file with the facts of the last job that ended well."""
     made = utc.text()
     before = kept.read(path)
     changed = kept.changed(before, found.facts) if before else []

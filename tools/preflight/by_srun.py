@@ -1,4 +1,4 @@
-"""The hosts of a check that are the nodes of a Slurm allocation: one step of srun asks all of them."""
+"""Queries the nodes of a Slurm allocation as the hosts of a check, all of them in one step of srun."""
 
 from __future__ import annotations
 

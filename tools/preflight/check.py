@@ -1,4 +1,4 @@
-"""One check: makes the questions, lets all hosts be asked, and compares what they answer."""
+"""Performs one check: makes the questions, has all hosts queried, and compares their answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SALT = 16  # bytes
 
 
 class Job(Record):
-    """What the check is about, as far as the user says it: see Question for the fields of the same names."""
+    """The user's settings for the check: see Question for the fields of the same names."""
 
     log_dir: str = "logs"
     data: str = ""
@@ -42,7 +42,7 @@ class Job(Record):
 
 
 def run(way: Way, job: Job) -> Found:
-    """Asks the hosts and says what was found.  Raises Refusal."""
+    """Queries the hosts and reports what was found.  Raises Refusal."""
     homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
 

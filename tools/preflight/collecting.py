@@ -1,9 +1,9 @@
-"""Runs the collectors of a host's facts in children, and waits for none longer than its limit.
+"""Runs the collectors of a host's facts in child processes, and waits for none of them longer than its limit.
 
-A file server that is gone holds up a process in the kernel, where no signal ends it.  So no collector runs in this
-process.  A fork takes as long as many facts, so one child runs the collectors that should take no time, one after the
-other.  If one of them hangs or ends that child, those after it get a child each.  Nobody waits for a child that does
-not end; it has none of our pipes.
+An unreachable file server blocks a process in the kernel, where no signal ends it.  So no collector runs in this
+process.  A fork takes as long as many facts.  So one child runs the collectors that should take no time, one after the
+other.  If one of them hangs or ends that child, those after it get a child each.  A child that does not end is left
+behind; it has none of our pipes.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _told(groups: Sequence[Mapping[str, Collector]]) -> Iterator[tuple[str, byte
 
 
 def _begin(collectors: Sequence[Collector]) -> tuple[int, int]:
-    """(the process that runs these, the pipe on which it says a line for each)."""
+    """(the process that runs these, the pipe on which it states a line for each)."""
     import ctypes  # noqa: F401 - once, and not in every child
 
     ours, its = os.pipe()

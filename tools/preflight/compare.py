@@ -1,6 +1,7 @@
-"""Compares the facts of all hosts by the catalogue: what differs, and what a host lacks.  It asks nobody.
+"""Compares the facts of all hosts by the catalogue: what differs, and what a host lacks; it queries no host.
 
-Each fact is one column, {host: value}.  So the work grows with hosts and with facts, and never with pairs of hosts.
+Each fact is one column, {host: value}.  So the work grows with the number of hosts and facts, and never with pairs of
+hosts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The links of a check: which hosts connect to which, and what the answers about that mean."""
+"""The links of a check: which hosts connect to which, and how the answers about them are interpreted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def plan(
     base: int = hccl_ports.BASE,
     told: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Who connects to whom; empty for a host alone.  A name that only ssh knows has no address, and no links.
+    """Who connects to whom; empty for a single host.  A name that only ssh knows has no address, and no links.
 
     first: the host of MindSpore's scheduler, which listens at the ports `scheduler`; base: the first port of HCCL.
     told: the addresses that hosts have told; None: the names are looked up.
@@ -74,7 +74,7 @@ def _looked_up(hosts: Sequence[str]) -> dict[str, str | None]:
 
 
 def judge(answers: Mapping[str, Answer], planned: Plan) -> list[Difference]:
-    """What is wrong with the links between hosts that have answered."""
+    """Finds what is wrong with the links between hosts that have answered."""
     told = {name: answer.links for name, answer in answers.items() if answer.links is not None}
     return [
         Difference(

@@ -1,4 +1,4 @@
-"""What the check finds: a difference between hosts, or a host that lacks something, and how much that matters."""
+"""A finding of the check: a difference between hosts, or something that a host lacks, and how much it matters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCKS, SLOWS, SURPRISES = LEVELS = ("blocks", "slows", "surprises")
 
 
 class Answer(Record):
-    """What one host answered.
+    """The answer of one host.
 
     facts:  its facts; failed: {collector: why it has none} of the collectors that gave up.
     links:  what came of its connections, for links.judge, which checks the form; None: nothing.
@@ -29,7 +29,7 @@ class Answer(Record):
 
 
 class Group(Record):
-    """Hosts that are alike in something.
+    """Hosts with a common value.
 
     text: what they have, for people; value: the same without a name for it, empty if that is the same.
     values: the same by the keys of the facts, for programs.
@@ -47,7 +47,7 @@ class Difference(Record):
     key:    the name of the fact, such as ``mindspore``, or ``package:numpy``; of several, the first one.
     groups: the hosts that are named, each group with what it has.
     others: the majority, from which these differ; None if there is none, or if nothing is compared.
-    remedy: what to do, as one clause; empty if the text says it.
+    remedy: what to do, as one clause; empty if the text states it.
     """
 
     key: str

@@ -1,4 +1,4 @@
-"""The result as JSON, for programs: schemas/preflight.schema.json describes it."""
+"""The result as JSON, for programs; schemas/preflight.schema.json describes it."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ STATUS = {GOOD: 0, DIFFERS: 1, STOPS: REFUSED}  # exit codes
 
 
 def verdict(found: Found) -> str:
-    """What the exit code says, too."""
+    """The verdict, which the exit code also states."""
     return STOPS if found.blocks else DIFFERS if found.differences else GOOD
 
 
 def document(found: Found, made: str) -> JsonObject:
-    """All that was found.  made: when."""
+    """All findings. made: when."""
     return {
         "made": made,
         "verdict": verdict(found),

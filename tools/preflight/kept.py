@@ -1,4 +1,4 @@
-"""The facts of the last job that ended well, in the folder of logs: a failed job's report says what has changed since.
+"""Keeps the facts of the last job that ended well, in the folder of logs; a failed job's report names the changes.
 
 The file has no secrets, and only facts by which hosts are compared: the free memory of a host always changes.
 """
@@ -46,7 +46,7 @@ class Before(Record):
 
 
 def lasting(facts: Facts) -> dict[str, Value]:
-    """Those that hosts are compared by, without secrets, sorted."""
+    """The facts by which hosts are compared, without secrets, sorted."""
     return {key: facts[key] for key in sorted(facts) if _start(key) in _ROWS and not _is_private(key, facts[key])}
 
 
@@ -62,12 +62,12 @@ def _is_private(key: str, value: Value) -> bool:
 
 
 def digest(facts: Facts) -> str:
-    """One short text for the facts of a host that last."""
+    """A digest of the lasting facts of a host."""
     return hashlib.sha256(json.dumps(lasting(facts)).encode()).hexdigest()[:_DIGITS]
 
 
 def text(made: str, facts: Mapping[str, Facts]) -> str:
-    """The file: hosts that are alike share their facts."""
+    """The content of the file: hosts that are alike share their facts."""
     groups = grouped((json.dumps(lasting(each)), host) for host, each in facts.items())
     document = {
         "made": made,
@@ -77,7 +77,7 @@ def text(made: str, facts: Mapping[str, Facts]) -> str:
 
 
 def read(path: str) -> Before | None:
-    """What the file has; None if there is none, or if it is none of ours."""
+    """The content of the file; None if it is missing, or not ours."""
     try:
         document = documents.read_json(path)
     except (OSError, ValueError):
@@ -101,7 +101,7 @@ def _group(group: Any) -> list[tuple[str, Facts]]:
 
 
 def changed(before: Before, facts: Mapping[str, Facts]) -> list[str]:
-    """What hosts have now instead of what they had, the most frequent change first; of hosts that were there."""
+    """The changes on hosts that were there before, the most frequent change first."""
     found: dict[tuple[str, str], list[str]] = {}
     for host, each in facts.items():
         old = before.facts.get(host)

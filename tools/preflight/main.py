@@ -1,4 +1,4 @@
-"""What scripts/preflight.sh and ``mslaunch check`` do: asks the hosts of a job, and prints what differs or blocks."""
+"""Runs scripts/preflight.sh and ``mslaunch check``: queries the hosts of a job, and prints what differs or blocks."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_ta
 
 
 def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
-    """What a trial needs; hosts that nobody has named are this one."""
+    """What a trial needs; without named hosts it is this one."""
     is_listed = bool(options.hostfile or options.hosts or options.table)
     homes = rank_table.homes(job.table, way.hosts) if job.table else {}
     return trial.Wanted(

@@ -1,4 +1,4 @@
-"""The result as one HTML file, with the look of the page of a run: the answer, what to do, the hosts, what differs."""
+"""The result as one HTML file, in the style of a run's page: the answer, what to do, the hosts, what differs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Places = tuple[tuple[int, int], ...]  # (number of a Difference, number of a group in it) of a host
 
-_MOST_COLUMNS = 5  # beside that of the other hosts
+_MOST_COLUMNS = 5  # next to that of the other hosts
 _MOST_ROWS = 100
 _MOST_FOLDED = 3  # sets of hosts in the head of a column
 _MOST_FACTS_OF = 8  # hosts
@@ -35,7 +35,7 @@ STOPS, SILENT, SLOW, DIFFERS, GOOD = "failed", "silent", "slow", "differs", "goo
 _OF_LEVEL = {BLOCKS: STOPS, SLOWS: SLOW, SURPRISES: DIFFERS}
 _LONGEST = 240  # characters of the first sentence
 _MOST_LINES = 200  # findings of a level
-_MOST_NAMED = 256  # hosts whose names are beside their cells
+_MOST_NAMED = 256  # hosts whose names are next to their cells
 _MOST_HOSTS = 16_384
 _MOST_REASONS = 3  # that a pointer shows
 

@@ -1,4 +1,4 @@
-"""The trial on the page: what each host took, the slow ones first, what fails, and how to do without those hosts."""
+"""The trial on the page: each host's times, slow ones first, what fails, and how to continue without those hosts."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def _row(host: str, state: str, cells: Sequence[str], shown: States, writer: Wri
 
 
 def _cell(seconds: float | None, scale: float, slow: Slow | None) -> str:
-    """What a host took, and a bar beside those of the others; a slow one says by how much."""
+    """What a host took, and a bar next to those of the others; a slow one states by how much."""
     if seconds is None:
         return ""
     kind = SLOW if slow else GOOD

@@ -1,6 +1,6 @@
-"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue.  Changes nothing there.
+"""Runs on every host of a check, by hosts/ask.py: answers with the facts of the catalogue, and changes nothing there.
 
-A launch of many hosts waits for it, so it imports little, and a collector imports itself what few hosts need.
+A launch of many hosts waits for it, so it imports little.  A collector itself imports the modules that few hosts need.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 QUICK, SLOW = 5.0, 30.0  # seconds for what reads files, and for what asks the driver
 SECONDS = 40  # for all of it, with the start of Python on a busy host
 
-# {collector: (its function, its limit)}; catalog/rows.py says what it means if one gives up.
+# {collector: (its function, its limit)}; catalog/rows.py states what it means if one gives up.
 COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]] = {
     "software": (software.collect, QUICK),
     "bytecode": (software.collect_bytecode, QUICK),

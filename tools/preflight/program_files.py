@@ -1,4 +1,4 @@
-"""The files of a job on the asking host: the program and what it imports of its own, the config; installed modules."""
+"""The files of a job on the asking host: the program, what it imports of its project, the config; installed modules."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Program(Row):
 
 
 def of(program: str, config: str) -> Program:
-    """Those of a Python program and of a config; either may be empty.  Raises Refusal if one cannot be read."""
+    """The files of a Python program and of a config; either may be empty.  Raises Refusal if one cannot be read."""
     texts = list(sources.contents(program)) if program else []
     named = [*filter(None, [program, config])]
     found = {os.path.abspath(path): files.digest(path) for path in [*named, *(path for path, _ in texts)]}
@@ -58,7 +58,7 @@ def _imported(text: bytes) -> Iterator[str]:
     """The first parts of the names of modules in the text; nothing if it is not Python."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ranks will say what is wrong
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # ranks will state what is wrong
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -1,4 +1,4 @@
-"""What every host is asked.  It is JSON on the way; the asker fills in what differs from host to host."""
+"""The question for every host, sent as JSON; the asker fills in the parts that differ from host to host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Place(Record):
 
 
 class Question(Record):
-    """What the facts of one host are about.
+    """The question to one host: what its facts are about.
 
     host, hosts: the name that the asker has for it, and how many there are.
     first:      the first host of the job, where MindSpore's scheduler runs.
@@ -32,7 +32,7 @@ class Question(Record):
     set_here:   names of the variables that are set where the command was typed: every rank gets these from there.
     cann:       the folder of CANN there; empty if no variable names it.
     devices:    the devices that the ranks use, by their physical ids; None: all.
-    slots:      the ranks of the host; None: nobody has said.
+    slots:      the ranks of the host; None: not specified.
     ports:      TCP ports that the job will listen on, on the first host.
     hccl:       the first port of HCCL, on every host.
     hccn_conf:  the file of addresses where there is no hccn_tool.
@@ -66,11 +66,11 @@ class Question(Record):
     quick: bool = False
 
     def as_json(self) -> JsonObject:
-        """As it goes to the host."""
+        """The form that is sent to the host."""
         return {**self.as_dict(), "place": self.place.as_dict() if self.place else None}
 
 
 def read(asked: Any) -> Question:
-    """The Question in what `as_json` gave; the asker has the same version of this project."""
+    """Parses the output of `as_json`; the asker has the same version of this project."""
     place = asked["place"]
     return Question(**{**asked, "place": Place(**place) if place else None})

@@ -1,6 +1,7 @@
-"""How the hosts of a check are reached: over ssh those of a list or of a rank table; without one, this host alone.
+"""The ways to reach the hosts of a check: over ssh those of a list or of a rank table; without one, only this host.
 
-A way is a function that asks all hosts at once.  That of Slurm's srun is in by_srun.py, that of pods in pods/hub.py.
+A way is a function that queries all hosts at once. by_srun.py has the one for Slurm's srun, pods/hub.py the one for
+pods.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ _OF_JOBS = (
 
 
 class Way(Record):
-    """The hosts, and what asks them.
+    """The hosts, and the function that queries them.
 
-    slots: {host: its ranks}, as far as a list says it.
+    slots: {host: its ranks}, as far as a list states it.
     logins: {host: [user@]host}, where they are reached over ssh.
-    addresses: {host: its address}, where the hosts have told it; else their names are looked up.
+    addresses: {host: its address}, where the hosts have told it; otherwise their names are looked up.
     ask:   takes a function that makes the question of a host; (answers, lines about hosts without one).
     """
 

@@ -1,4 +1,4 @@
-"""The value of a fact as people read it."""
+"""Formats the value of a fact for people."""
 
 from __future__ import annotations
 

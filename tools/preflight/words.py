@@ -1,4 +1,4 @@
-"""The result as text: only what differs or blocks; first what stops the job, then what slows it, then surprises."""
+"""The result as text, only what differs or blocks: first what stops the job, then what slows it, then surprises."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES = {BLOCKS: colours.FAILURE, SLOWS: colours.CAUTION, SURPRISES: colours.F
 
 
 class Found(Record):
-    """What the check has found.
+    """The findings of the check.
 
     hosts:       all that were asked, in their order.
     differences: the worst first.

@@ -1,1 +1,1 @@
-"""What a job says of its progress: numbers in the logs of its ranks, whatever trains."""
+"""Determines the progress of a job from numbers in the logs of its ranks, for any trainer."""

@@ -1,13 +1,13 @@
-"""How steps are counted: from the start of the run, or anew in each epoch; and where a step then is in the run.
+"""Determines whether steps count from the start of the run or again in each epoch, and a step's place in the run.
 
-Logs do not say it.  A log may have lines of every tenth step, be cut, or have one epoch only, and ranks and attempts
-may have different parts of a run.  So what all logs of a run show is put together, in this order:
+Logs do not state it.  A log may have lines of every tenth step, be cut, or have only one epoch.  Ranks and attempts may
+have different parts of a run.  So what all logs of a run show is combined, in this order:
 
-  anew         a log has in one epoch a step that is not higher than one of an epoch before
+  per epoch    a log has in one epoch a step that is not higher than one of an epoch before
   of the run   a step is higher than the number of steps that its own line has for the epoch
-  of the run   in one log the next epoch goes on where the one before it ended
-  of the run   all logs fit epochs of one length, and no line has a number of steps that says otherwise
-  anew         else
+  of the run   in one log the next epoch continues where the one before it ended
+  of the run   all logs fit epochs of one length, and no line has a number of steps that contradicts it
+  per epoch    in all other cases
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 
 class Counted(Record):
-    """What one log shows of it."""
+    """The counting that one log shows."""
 
     epochs: Ranges  # of each epoch the lowest and the highest step
-    named: bool  # by lines that name the epoch; else by bars that begin again, and by lines for a whole epoch
+    named: bool  # by lines that name the epoch; otherwise by bars that begin again, and by lines for a whole epoch
     in_epoch: int  # the highest step, or number of steps
     stride: int  # the least distance of two lines, in steps; 0: there were no two in one epoch
     steps: int  # the highest number of steps that a line has for an epoch, or for the run; 0: none has one
-    all_epochs: int  # how many epochs the run has; 0: no line says it
+    all_epochs: int  # how many epochs the run has; 0: no line states it
     over: bool  # a line had a higher step than its number of steps
 
 
@@ -63,11 +63,11 @@ class Counting:
         self._over = False
 
     def cut(self) -> None:
-        """Some lines were left out here."""
+        """Notes that some lines were left out here."""
         self._last = None
 
     def take(self, place: Place, said: Values) -> None:
-        """The next line with a place, and all that it says."""
+        """Takes the next line with a place, and all of its values."""
         epoch, step = place
         named = "epoch" in said and "step" in said
         ranges = self._named if named else self._implied
@@ -85,7 +85,7 @@ class Counting:
             self._stride = min(self._stride or distance, distance)
 
     def said(self) -> Counted:
-        """What all lines have shown."""
+        """The result of all lines."""
         return Counted(
             epochs=self._named or self._implied,
             named=bool(self._named),
@@ -130,7 +130,7 @@ def _begins_anew(epochs: Ranges) -> bool:
 def _goes_on(one: Counted) -> bool:
     """Whether the step from one epoch to the next is as small as those within an epoch.
 
-    Of steps that begin anew a log would have to leave out a whole epoch there.
+    If steps begin again in each epoch, a log would have to leave out a whole epoch there.
     """
     pairs = ((one.epochs[epoch], one.epochs[epoch + 1]) for epoch in one.epochs if epoch + 1 in one.epochs)
     return any(0 < low - high <= 2 * one.stride for (_, high), (low, _) in pairs)

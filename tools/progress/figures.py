@@ -1,4 +1,4 @@
-"""Numbers as short text: times, ages, a bar, a curve, a slow rank."""
+"""Formats numbers as short text: times, ages, a bar, a curve, a slow rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST = 1e6 * 86400  # seconds that are put into words: a trainer may print a
 
 
 def middle(values: Iterable[float | None]) -> float | None:
-    """The median of those that are there and finite; None if there are none."""
+    """The median of the finite values; None if there are none."""
     there = [value for value in values if value is not None and math.isfinite(value)]
     return statistics.median_low(there) if there else None
 
@@ -50,7 +50,7 @@ def clock(seconds: float) -> str:
 
 
 def bar(share: float | None, width: int) -> str:
-    """A bar of `width` characters; nothing where nobody knows how far the job is."""
+    """A bar of `width` characters; nothing if the progress of the job is unknown."""
     if share is None or width < 1:
         return ""
     full = round(share * width)
@@ -94,7 +94,7 @@ def _slow(who: str, pace: Pace) -> str:
 
 
 def times(kind: str, time: float, median: float) -> str:
-    """What a rank takes, and the median rank; kind: see slowness.Pace; milliseconds."""
+    """The times of a rank and of the median rank; kind: see slowness.Pace; milliseconds."""
     values = {"time": milliseconds(time), "median": milliseconds(median)}
     if kind == BEFORE:
         return tr("{time} against {median}, before the ranks wait for one another", **values)
@@ -104,5 +104,5 @@ def times(kind: str, time: float, median: float) -> str:
 
 
 def factor(ratio: float) -> str:
-    """How many times as long, with as many digits as tell it from 1."""
+    """How many times as long, with enough digits to distinguish it from 1."""
     return f"{ratio:.1f}" if ratio >= 1.1 else f"{ratio:.3f}"

@@ -1,6 +1,6 @@
-"""The numbers in a trainer's lines: loss, step, step time, accuracy, whatever trainer printed them.
+"""Finds the numbers in the lines of any trainer: loss, step, step time, accuracy.
 
-The table of lines is configs/progress.yaml; a file of the user's, named in LAUNCH_PROGRESS, comes before it.
+configs/progress.yaml has the table of lines; a user's file, named in LAUNCH_PROGRESS, comes before it.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ class Kinds:
     def __init__(self, patterns: list[Pattern]) -> None:
         self._patterns = patterns
         self._remembers = not any(_tells_digits_apart(pattern) for pattern in patterns)
-        self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it says nothing
+        self._kinds: dict[bytes, tuple[Span, ...]] = {}  # without spans: it states nothing
 
     def of_block(self, block: bytes) -> Iterator[tuple[bytes, Values]]:
-        """Each line of the block that says something, and what."""
+        """Each line of the block with a meaning, and its meaning."""
         for line, kind in zip(block.split(b"\n"), block.translate(_ONE_DIGIT).split(b"\n")):
             spans = self._kinds.get(kind)
             if spans is not None and not spans:
@@ -198,7 +198,7 @@ def _first_match(line: str, patterns: list[Pattern]) -> re.Match[str] | None:
 
 
 def values_of(texts: Iterable[tuple[str, str | None]]) -> Values:
-    """What the groups of an entry's expression say, by name; text that is not a number is left out."""
+    """The values of an entry's groups, by name; text that is not a number is left out."""
     values: Values = {}
     for name, text in texts:
         if text is None:

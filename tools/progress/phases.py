@@ -1,6 +1,6 @@
-"""The phases of a training, as lines of its log tell them: joining, compiling, steps, a checkpoint.
+"""Determines the phases of a training from lines of its log: joining, compiling, steps, a checkpoint.
 
-No phase is guessed: each begins or ends with a line that says so.  A line has one home, the table below:
+Phases are not guessed: each begins or ends with a line that states it.  These programs print the lines:
 
   MindSpore        its lines at level INFO or WARNING (GLOG_v=1, 2): cluster_context.cc, meta_server_node.cc,
                    compute_graph_node.cc, frontend_api.cc, pipeline.cc, and its module mindspore.train.serialization
@@ -108,7 +108,7 @@ _TABLE = (
 
 
 def marks(block: bytes, kinds: Kinds | None = None) -> list[Mark]:
-    """What the lines of a block tell, in their order; lines in a row that tell the same are one, the first.
+    """The marks in the lines of a block, in order; of consecutive equal ones only the first.
 
     A block may have any size, and any bytes; a progress bar's \\r counts as no end of a line.
     kinds: finds steps and measurements; without it they are not sought.
@@ -123,7 +123,7 @@ def marks(block: bytes, kinds: Kinds | None = None) -> list[Mark]:
 
 
 def after(told: Iterable[Mark], begun: str | None = None) -> str | None:
-    """The phase after these marks; None where the last one only ends a phase, and nobody knows the next.
+    """The phase after these marks; None if the last one only ends a phase, and the next one is unknown.
 
     begun: the phase before them.  After a checkpoint or a measurement in the midst of steps come steps.
     """
@@ -163,7 +163,7 @@ def _last(block: bytes, text: bytes) -> Iterator[int]:
 
 
 def of_values(values: Values) -> list[Mark]:
-    """What the newest numbers of a log tell, where no other line names a phase."""
+    """The phase that the newest numbers of a log show, if no other line names one."""
     phase = _phase_of(values)
     return [Mark(phase, None, phase == EVAL)] if phase else []
 
@@ -205,6 +205,6 @@ def time_of(line: bytes) -> float | None:
 
 
 def plan(block: bytes) -> tuple[int, int] | None:
-    """(steps of an epoch, epochs), where tools/train.py says it before the first step; the last such line counts."""
+    """(steps of an epoch, epochs), where tools/train.py reports it before the first step; the last such line counts."""
     found = [*_PLAN.finditer(block)][-1:]
     return (int(found[0][1]), int(found[0][2])) if found else None

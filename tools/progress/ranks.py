@@ -1,4 +1,4 @@
-"""How far each rank is, from the newest lines of its log: step, loss, step time; and when it last wrote."""
+"""Reads the progress of each rank from the newest lines of its log: step, loss, step time, and its last output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WINDOW = 30.0  # seconds over which steps are counted, where a trainer prints n
 
 
 class RankProgress:
-    """One rank.  Step times are milliseconds; None: its log does not say."""
+    """One rank.  Step times are milliseconds; None: its log does not state it."""
 
     __slots__ = (
         "_begins_anew",
@@ -109,7 +109,7 @@ class RankProgress:
 
     @property
     def step_ms(self) -> float | None:
-        """The time of a step: as it printed it, else counted."""
+        """The time of a step: as it printed it, otherwise counted."""
         printed = [
             found
             for found in (
@@ -163,5 +163,5 @@ class Ranks:
         self._patterns = patterns
 
     def look(self, now: float) -> list[RankProgress]:
-        """Those whose log has grown since the last look.  The cost: a question to the file system for each rank."""
+        """The ranks whose logs have grown since the last look.  The cost: one query to the file system per rank."""
         return [one for one in self.by_rank.values() if one.look(self._patterns, now)]

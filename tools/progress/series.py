@@ -1,6 +1,6 @@
-"""The numbers of a whole log, step by step: one Series a rank, of logs of any size.
+"""Reads the numbers of a whole log, step by step: one Series per rank, from logs of any size.
 
-A large log is read in part: its beginning, its end, and blocks in between.
+Of a large log only parts are read: its beginning, its end, and blocks in between.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LINES_A_TIME = 16  # lines with numbers: reading a time takes as long as readin
 
 
 class Series(Record):
-    """What one log says.  The places are in order; a column has a value for each of them, or None."""
+    """The numbers of one log.  The places are in order; a column has a value for each of them, or None."""
 
     places: list[Place]
     columns: dict[str, list[float | None]]  # by FIELDS; without those of which the log has no number
@@ -180,7 +180,7 @@ class _Log:
             self._metrics.setdefault(name, {})[place] = float(value)
 
     def series(self, size: int, read: int) -> Series:
-        """What all lines have said, of a log of `size` bytes of which `read` were read."""
+        """The result of all lines, from a log of `size` bytes of which `read` were read."""
         places = sorted(self._said)
         every = [self._said[place] for place in places]
         columns: dict[str, list[float | None]] = {}

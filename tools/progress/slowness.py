@@ -1,11 +1,11 @@
-"""Which ranks are slower than the others, and by how much.
+"""Determines which ranks are slower than the others, and by how much.
 
 Ranks that exchange gradients wait for one another in every step, so all of them take the time of the slowest.  Three
-times may tell who that is, the best one first:
+times may show which rank that is, the best one first:
 
-1. the time of a step before the ranks wait (`before_ms`), where the trainer prints it
-2. the step time itself, where it differs: the ranks do not wait for one another
-3. the time for data (`data_ms`): what a rank waits longer for data than the others do, all others wait, too
+1. the time of a step before the ranks wait (`before_ms`), if the trainer prints it
+2. the step time itself, if it differs: the ranks do not wait for one another
+3. the time for data (`data_ms`): if a rank waits longer for data than the others, all others wait for it, too
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pace(Row):
 
 
 def paces(ranks: Iterable[RankProgress], host_of: Mapping[int, str]) -> dict[int, Pace]:
-    """{rank: its Pace} of the ranks that say how long they take; host_of: the host of each rank."""
+    """{rank: its Pace} of the ranks that state how long they take; host_of: the host of each rank."""
     known = list(ranks)
     for kind in (BEFORE, STEP):
         found = _paces_of(kind, _times(known, kind), host_of)
@@ -52,7 +52,7 @@ def paces(ranks: Iterable[RankProgress], host_of: Mapping[int, str]) -> dict[int
 
 
 def _times(ranks: list[RankProgress], kind: str) -> dict[int, float]:
-    """Of a kind that most ranks have: a median of a few would say nothing."""
+    """Of a kind that most ranks have: a median of a few would state nothing."""
     values = ((one.rank, getattr(one, kind)) for one in ranks)
     times = {rank: value for rank, value in values if value is not None}
     return times if 2 * len(times) > len(ranks) and len(times) > 1 else {}
@@ -79,7 +79,7 @@ def _ratio(time: float, median: float | None) -> float | None:
 
 
 def _with_shares(found: dict[int, Pace], ranks: list[RankProgress]) -> dict[int, Pace]:
-    """The paces, with how much of a step each rank is behind, where it says how long its steps take."""
+    """The paces, with how much of a step each rank is behind, where it states how long its steps take."""
     steps = {one.rank: one.step_ms for one in ranks}
     return {
         rank: pace._replace(share=(pace.time - pace.median) / step) if (step := steps[rank]) else pace
@@ -88,7 +88,7 @@ def _with_shares(found: dict[int, Pace], ranks: list[RankProgress]) -> dict[int,
 
 
 def _with_data(found: dict[int, Pace], data: dict[int, float], host_of: Mapping[int, str]) -> dict[int, Pace]:
-    """The paces, with those of ranks whose wait for data says more than their step time."""
+    """The paces, with those of ranks whose wait for data states more than their step time."""
     if not found or not data:
         return found
     median, of_host = statistics.median_low(data.values()), _medians_of_hosts(data, host_of)

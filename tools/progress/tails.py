@@ -1,4 +1,4 @@
-"""The newest lines of many logs that grow: how many there are does not matter, only the end of each is read.
+"""Reads the newest lines of many logs that grow; of each only the end is read, so their sizes do not matter.
 
 A log may grow by megabytes between two looks.  Its last few kilobytes have its newest numbers.
 """
@@ -27,7 +27,7 @@ class Patterns(Kinds):
 
 
 class Tail:
-    """How far one log was seen."""
+    """How far one log was read."""
 
     __slots__ = ("_empty", "_looks", "_read", "losses", "marks", "path", "since", "size", "there", "written")
 
@@ -38,7 +38,7 @@ class Tail:
         self.losses: list[float] = []  # of the first look, which sees what there was before
         self.written = 0.0  # when it was written last, seconds since 1970 by the clock of its file system
         self.marks: list[Mark] = []  # of the last look: the phases of the training that its lines name
-        self.since: float | None = None  # when the last of them was written, by the same clock; None: nobody knows
+        self.since: float | None = None  # when the last of them was written, by the same clock; None: unknown
         self._read = 0  # where the first line begins that was not read
         self._looks = 0
         self._empty = 0  # looks in a row that found no number

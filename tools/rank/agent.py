@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """The first program in every rank that mpirun, srun or msrun starts: ``agent.py TRAINER...`` (tools/engines only).
 
-It sets the rank's environment and opens the trainer's log in the run's folder.  It tells the launcher the start and the
-end of the trainer, and stops the trainer with all its children when the launcher orders it.  So the launcher knows
-every rank's exit code at once, and the user's grace time applies, not the engine's.
+It sets the rank's environment and opens the trainer's log in the run's folder.  It reports the trainer's start and end
+to the launcher, and stops the trainer with all its children when the launcher orders it.  So the launcher knows every
+rank's exit code at once, and the user's grace time applies, not the engine's.
 
 Only the agent is in the engine's process group; the trainer and the watcher have their own.  So the trainer can write
-its last lines when the engine kills its group, and the watcher can stop the trainer when the agent was killed.
-What the launcher has told it: told.py.
+its last lines when the engine kills its group, and the watcher can stop the trainer when the agent was killed. told.py
+reads what the launcher passes to the agent.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Agent:
         return self.status
 
     def heed(self, seconds: float) -> None:
-        """Follows orders until an order to stop comes, for at most so long."""
+        """Follows orders until an order to stop comes, for at most this long."""
         end = self.world.now() + seconds
         while not self.stops and (left := end - self.world.now()) > 0:
             self.look(min(left, watcher.LOOK_EVERY))
@@ -157,7 +157,7 @@ class Agent:
             self.voice.tell_growth(self.log)
 
     def have_ended(self, rows: Iterable[tuple[str, int]]) -> None:
-        """The trainer has ended; with 0 it lasts as long as what it has left."""
+        """Handles the end of the trainer; after exit code 0 it lasts as long as the processes that it left."""
         name, status = next(iter(rows))
         if status or self.stops or self.told.is_scheduler or not self.leftovers.hold([(name, self.log, self.trainer)]):
             self.status = status
@@ -227,7 +227,7 @@ class Agent:
         """The engine itself ends the job: after scancel, or because mpirun has lost a host.
 
         Under Slurm, srun and the daemon on the node both send SIGTERM; only the first one counts.  It counts even after
-        an order to stop, because it limits the grace time.  If somebody signalled this agent alone, mpirun ends the
+        an order to stop, because it limits the grace time.  If only this agent received a signal, mpirun ends the
         other ranks only when it sees a failure.
         """
         if self.cancelled:
@@ -244,7 +244,7 @@ class Agent:
         self.stop(asks=True)
 
     def _stacks(self) -> None:
-        """Tells where the trainer is, and writes the whole stack beside the log.  This may end the trainer."""
+        """Tells where the trainer is, and writes the whole stack next to the log.  This may end the trainer."""
         if self.trainer and self.status is None:
             self.voice.tell_stack(self.trainer)
 

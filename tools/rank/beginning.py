@@ -1,4 +1,4 @@
-"""How an agent starts its rank: the log, the environment, the cores; and what it leaves when the rank has ended."""
+"""Starts the rank of an agent: its log, its environment, its cores; and finds what it leaves when it has ended."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def open_log(told: Told, away: bool) -> tuple[str, int]:
 
 
 def link(told: Told, path: str, log: int) -> None:
-    """The link to the log in Open MPI's layout; what is not ours stays there, as the log says."""
+    """Makes the link to the log in Open MPI's layout; a foreign file there stays, and the log reports it."""
     place = log_links.place(told["LINKS"], int(told.name), int(told.base.get(b"RANK_SIZE", b"1")))
     if not log_links.is_ours(place):
         places.note(log, f"{place} is not a link to this log: it is not of a launch of ours, and left as it is")
@@ -81,7 +81,7 @@ def cores_of(told: Told) -> dict[int, list[int]] | None:
 
 
 def memory_of(told: Told) -> list[str]:
-    """What comes before the rank's command, so that its memory is on NUMA nodes; nothing if it is not bound."""
+    """The words before the rank's command that bind its memory to NUMA nodes; nothing if it is not bound."""
     for share in told["BIND"].split()[2:]:
         rank, _, places_of_it = share.partition("=")
         nodes = places_of_it.partition("@")[2]
@@ -93,7 +93,7 @@ def memory_of(told: Told) -> list[str]:
 
 
 def environment_of(told: Told, log: int, plogs: places.Plogs) -> Environment:
-    """What the trainer, or the scheduler, has besides the job's part."""
+    """The variables of the trainer, or the scheduler, in addition to the job's part."""
     if told.is_scheduler:
         return {b"MS_ROLE": b"MS_SCHED"}
     own = environment.of_rank(
@@ -163,7 +163,7 @@ def _enter_folder(told: Told) -> str:
 
 
 def become(words: list[str], found: Environment, log: int) -> NoReturn:
-    """This process becomes the trainer: nobody reads what an agent would tell."""
+    """Makes this process the trainer: the reports of an agent would not be read."""
     null = os.open(os.devnull, os.O_RDONLY)
     for descriptor, stream in ((null, 0), (log, 1), (log, 2)):
         os.dup2(descriptor, stream)

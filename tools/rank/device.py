@@ -1,6 +1,6 @@
-"""The device of a rank that an engine has started, on the host where it is: by its physical id, and by DEVICE_ID.
+"""Determines the device of a rank on the host where an engine has started it: its physical id, and DEVICE_ID.
 
-The launcher cannot tell for other hosts: Slurm gives each node devices of its own, and so do containers.
+The launcher cannot do so for other hosts: Slurm gives each node devices of its own, and so do containers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def physical(told: Told) -> list[int]:
     """The devices of this host's ranks by their physical ids, in the order of the local ranks.
 
-    Named ones are these everywhere; else they are the first ones that this host shows.
+    Named ones are these everywhere; otherwise they are the first ones that this host shows.
     """
     devices, named = _devices(told)
     target = _target(told)

@@ -1,6 +1,6 @@
-"""The environment of a rank (docs/environment.md): what the launch sets, and what of the caller it replaces.
+"""The environment of a rank (docs/environment.md): what the launch sets, and what it replaces of the caller's.
 
-An environment is {name: value} of bytes: what the caller has exported reaches the ranks byte for byte.
+An environment is {name: value} of bytes: the caller's exported variables reach the ranks byte for byte.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MARK = b"LAUNCH_JOB"  # in the environment of every process of the job
 
 
 def of_this_process() -> Environment:
-    """What this process was started with, as the kernel has it: Python itself adds LC_CTYPE in the locale C."""
+    """The environment with which this process was started, from the kernel: Python adds LC_CTYPE in the locale C."""
     try:
         with open("/proc/self/environ", "rb") as file:
             text = file.read()
@@ -83,7 +83,7 @@ def of_rank(
     mark: str,
     engine: str = "",
 ) -> Environment:
-    """What rank number `rank` has besides `base`, the job's part; so a launch writes the job's part only once.
+    """The variables of rank number `rank` in addition to `base`, the job's part, which a launch writes only once.
 
     sizes: ranks of the job's hosts, in order: "8x2 4x1" is two hosts with 8 ranks, then one with 4.
     """
@@ -102,7 +102,7 @@ def of_rank(
 
 
 def whole(base: Environment, own: Environment) -> Environment:
-    """What the trainer gets: the job's part, and what the rank has besides or instead."""
+    """The trainer's environment: the job's part, with the additions and replacements of the rank."""
     return {**base, **own}
 
 

@@ -1,6 +1,6 @@
-"""Before a rank of a restart starts on a host of its own: waits until the last attempt has left nothing there.
+"""Waits, before a rank of a restart starts on its host, until the last attempt has left nothing there.
 
-The launcher looks at its own host (restarts_child.py); agents look where they are, and at the device of their rank.
+The launcher looks at its own host (restarts_child.py). Agents look at their hosts, and at the device of their rank.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def wait(told: Told, engine: int, pause: Callable[[float], bool], tell: Callable
 
 
 def look(told: Told, engine: int) -> list[Held]:
-    """What is held; processes of an earlier attempt are ended."""
+    """Everything that is held; ends processes of an earlier attempt."""
     found = []
     for pid in held.earlier(told.job, engine) if told.away_host else ():
         words = held.command_of(pid)

@@ -1,6 +1,6 @@
-"""What the hosts of a job must have alike: the first agent of each host tells it once its rank has started.
+"""What the hosts of a job must have in common; the first agent of each host reports it once its rank has started.
 
-Only little is read: the program, the Python files beside it, its configs, and the names of installed packages.
+It reads only a little: the program, the Python files next to it, its configs, and the names of installed packages.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def text(words: Sequence[str], found: Environment) -> str:
 
 
 def told_beside(world: World, tell: Callable[..., object], rank: str, words: Sequence[str], found: Environment) -> int:
-    """The process that tells it: a folder that does not answer must not hold up the agent; 0: nobody tells it."""
+    """The process that tells it: a folder that does not answer must not hold up the agent; 0: it is not reported."""
     try:
         return world.fork(lambda: tell("has", rank, text(words, found)))
     except OSError:
@@ -40,7 +40,7 @@ def told_beside(world: World, tell: Callable[..., object], rank: str, words: Seq
 
 
 def read(line: str) -> dict[str, str]:
-    """What `text` has written, as {name: value}."""
+    """Parses the output of `text` to {name: value}."""
     pairs = (part.partition("=") for part in line.split("\t"))
     return {name: value for name, _, value in pairs if name and value}
 
@@ -82,7 +82,7 @@ def _is_of(name: str, package: str) -> bool:
 
 
 def _of_program(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Digests of the program, of its configs, and of the Python files beside it."""
+    """Digests of the program, of its configs, and of the Python files next to it."""
     program = next((word for word in words[1:] if word.endswith(".py")), "")
     configs = [word.rpartition("=")[2] for word in words[1:] if word.endswith(_CONFIGS)]
     for path in (*filter(None, [program]), *configs[:_MOST_CONFIGS]):

@@ -1,6 +1,6 @@
-"""Where a rank starts: its cores, its folder for CANN's logs, the policy of its threads, the file with its environment.
+"""Where a rank starts: its cores, its folder for CANN's logs, its threads' policy, the file with its environment.
 
-For the launcher, which starts the ranks of its own host, and for the agents.
+The launcher uses it for the ranks of its own host, and the agents for theirs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CORES_VARIABLE = b"MSRUN_CPU_LIST"  # tells the cores to MindSpore's set_cpu_aff
 
 
 def note(log: int, text: str) -> None:
-    """One line in the log of a rank, before its own; a full disk does not matter."""
+    """Writes one line to the log of a rank, before its own; a full disk does not matter."""
     try:
         os.write(log, os.fsencode(f"note: {text}\n"))
     except OSError:
@@ -47,7 +47,7 @@ class Plogs:
     def open(self, rank: str, log: int) -> Environment:
         """Makes the rank's folder, and names it to CANN, which may not make the folders above it.
 
-        If it cannot be made or written, the variable stays as the user has it, and the rank's log says why.
+        If it cannot be made or written, the variable stays as the user has it, and the rank's log states why.
         """
         folder = self.folder(rank)
         if not folder:
@@ -122,7 +122,7 @@ class InFolder:
 
 
 class BatchPolicy:
-    """What this process starts meanwhile has the batch policy, if `wanted`.
+    """Gives the batch policy to processes that this one starts meanwhile, if `wanted`.
 
     MindSpore 2.10 has a race: if a thread runs before the one that woke it, the connection to the scheduler counts as
     failed, and MindSpore retries it, for minutes at worst.  It happens on a busy machine, where both threads share a
@@ -169,7 +169,7 @@ class Kept:
 
 
 def keep(path: str, text: bytes, log: int) -> None:
-    """Writes such a file; the log says so if it cannot be written."""
+    """Writes such a file; the log reports it if that fails."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         try:

@@ -1,4 +1,4 @@
-"""What CANN logged as errors, on a host whose logs the launcher cannot read: its agent sends these lines."""
+"""Finds the errors that CANN logged on a host whose logs the launcher cannot read; the host's agent sends them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent tells the launcher: lines that begin with the secret of the launch, on stdout or in a pipe of ours."""
+"""Sends an agent's reports to the launcher: lines that begin with the launch's secret, on stdout or in our pipe."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Voice:
             return os.open(os.devnull, os.O_WRONLY)  # the launcher is gone
 
     def tell(self, *words: object) -> None:
-        """One line, in one write, so that mpirun does not mix it with another rank's."""
+        """Sends one line, in one write, so that mpirun does not mix it with another rank's."""
         line = "\n." + self._told["SECRET"] + " " + " ".join(map(str, words)) + "\n"  # another's line may lack its end
         self._write(os.fsencode(line))
 
     def tell_exit(self, status: int, pid: int | None) -> None:
-        """The end of the trainer.  On the launcher's host also which process it was: msrun may have started another.
+        """Reports the end of the trainer.  On the launcher's host also its process: msrun may have started another.
 
         pid: as told at its start, 0: the agent's; None: no start was told.
         """
@@ -64,7 +64,7 @@ class Voice:
             self.tell("wrote", self._told.name)
 
     def tell_left(self, event: Left | LeftFailed) -> None:
-        """What the trainer has left: a line for each process, then that these are all."""
+        """Reports what the trainer has left: a line for each process, then that these are all."""
         name = self._told.name
         if isinstance(event, LeftFailed):
             self.tell("failed", name, event.pid, _in_one_line(event.words))
@@ -74,7 +74,7 @@ class Voice:
         self.tell("waits", name, event.ends)
 
     def tell_stack(self, trainer: int) -> None:
-        """Where the trainer is, which tools/diagnosis/stacks.py asks; that writes the whole stack beside the log."""
+        """Reports where the trainer is, by tools/diagnosis/stacks.py, which writes the stack next to the log."""
         import subprocess  # only a job that hangs needs it
 
         told = self._told
@@ -85,7 +85,7 @@ class Voice:
         self.tell("stack", told.name, place)
 
     def tell_away(self, log: str, trainer: int) -> None:
-        """What the launcher's host cannot read of a rank that failed: the end of its log, and CANN's errors."""
+        """Sends what the launcher's host cannot read of a failed rank: the end of its log, and CANN's errors."""
         from tools.output import lines
         from tools.rank import plog_errors
 

@@ -1,11 +1,11 @@
-"""What the launcher has told an agent, in its environment, and which rank the agent is.
+"""Reads what the launcher passes to an agent in its environment, and determines which rank the agent is.
 
 The variables, besides those of the job:
-  LAUNCH_ENGINE      by which the agent knows where its engine has the rank's numbers
-  LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"; of hosts that have others
-                     behind them, with the number of the host: "4 5 6 7;2:4 5 7"
-  LAUNCH_TARGET      whose devices these are, "Ascend" or "GPU"; empty: they are only numbers.  "Ascend named": the user
-                     or a rank table names them; else a host takes the first ones that it shows
+  LAUNCH_ENGINE      the engine; it determines where the agent finds the rank's numbers
+  LAUNCH_DEVICES     devices of this host's ranks, in order of their local rank: "4 5 6 7"; hosts with other devices
+                     follow, each with its number: "4 5 6 7;2:4 5 7"
+  LAUNCH_TARGET      the kind of these devices, "Ascend" or "GPU"; empty: they are only numbers.  "Ascend named": the
+                     user or a rank table names them; otherwise a host takes the first ones that it shows
   LAUNCH_SIZES       ranks of the job's hosts, see environment.host_of
   LAUNCH_EXPORTS     names of the variables that the launch has set
   LAUNCH_LOGS, LAUNCH_PLOGS, LAUNCH_BIND, LAUNCH_UMASK   where logs and plogs are, the cores of the ranks, the umask
@@ -13,22 +13,23 @@ The variables, besides those of the job:
   LAUNCH_LINKS       a folder that gets links to the ranks' logs, in Open MPI's layout
   LAUNCH_PYTHON      the launcher's Python: the program need not be one
   LAUNCH_WORDS       not empty: --per_rank_words
-  LAUNCH_FILES       with --rank_folder: an end of a line before each path that the rank's folder gets
+  LAUNCH_FILES       with --rank_folder: a line end before each path that the rank's folder gets
   LAUNCH_HANG        --hang_timeout, 0: none.  Agents need it where the launcher cannot see the log
   LAUNCH_JOB         the mark of the job's processes; it stays in the environment
   LAUNCH_SECRET      begins each line for the launcher; only this launch knows it.  Not set: no launcher reads the
                      lines, and the agent becomes the trainer
   LAUNCH_BUS         a pipe of the launcher, used instead of stdout for ranks of its host, which it signals itself
-  LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); else as signals: URG, ALRM, ABRT, USR1, USR2 (mpirun)
+  LAUNCH_CONTROL     stdin: orders come as lines on stdin (srun); otherwise as signals: URG, ALRM, ABRT, USR1, USR2
+                     (mpirun)
   LAUNCH_GRACE       seconds between SIGTERM and SIGKILL
   LAUNCH_ASK         the same after a request to save and to end
   LAUNCH_PATIENCE    upper limit of both when the engine itself ends the job; not set: no limit
   LAUNCH_LEFTOVERS   wait, end: --leftovers
-  LAUNCH_LOG_ENDS    not empty: where the launcher cannot see the log, it gets the end of it though the rank ended well
-  LAUNCH_WATCH       not empty: no --no_watch, the first agent of a host says what likeness.py reads
+  LAUNCH_LOG_ENDS    not empty: if the launcher cannot see the log, it gets the end of the log even of a successful rank
+  LAUNCH_WATCH       not empty: without --no_watch, the first agent of a host reports what likeness.py reads
   LAUNCH_HEALS       not empty: msrun has given the ranks to a program that kills them and starts them again
-  LAUNCH_RESTART     of a restart, --restart_wait: the agent waits so long until the last attempt has left nothing
-  LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed waits for no order
+  LAUNCH_RESTART     in a restart, --restart_wait: how long the agent waits until the last attempt has left nothing
+  LAUNCH_KEEPS_GOING  not empty: --keep_going, an agent whose trainer has failed does not wait for an order
   LAUNCH_IMPORT_ONCE  what the ranks of a host import once, for tools/forking/agent.py
 """
 
@@ -66,7 +67,7 @@ def refuse(text: str) -> NoReturn:
 
 
 class Told:
-    """What the launcher has told the agent, and which rank it is."""
+    """The launcher's settings for the agent, and the agent's rank."""
 
     def __init__(self) -> None:
         self.base = environment.of_this_process()

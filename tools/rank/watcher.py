@@ -1,4 +1,4 @@
-"""The process beside an agent that stops the trainer when the agent was killed."""
+"""The process next to an agent that stops the trainer when the agent was killed."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The page of a run: one HTML file with what became of it, its curves, and what to look at."""
+"""The page of a run: one HTML file with its outcome, its curves, and what to look at."""

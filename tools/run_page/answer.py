@@ -1,4 +1,4 @@
-"""The answer, at the head of the page: what became of the run, which rank, why, and what to do; then the facts."""
+"""The answer, at the head of the page: the outcome, which rank, why, and what to do; then the facts."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def html_of(
 
 
 def headline(data: RunData, failure: Explained | None) -> str:
-    """What became of the run, in one sentence."""
+    """The outcome of the run, in one sentence."""
     run, last = data.run, len(data.attempts) - 1
     if run.state == RUNNING:
         return tr("the run still goes on") + _so_far(data)
@@ -105,7 +105,7 @@ def _below(data: RunData, failure: Explained | None) -> list[str]:
 
 
 def _earlier(data: RunData, failure: Explained | None) -> list[str]:
-    """What the earlier attempts came to; after a failure the table below the head says it, unless all are alike."""
+    """What the earlier attempts came to; after a failure the table below the head states it, unless all are alike."""
     earlier = range(len(data.attempts) - 1)
     whys = [attempts.why(data, number) for number in earlier[-_MOST_ENDS:]]
     if data.run.failed:
@@ -153,7 +153,7 @@ def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer
 
 
 def odd(data: RunData, found: list[Outlier], names: dict[int, Named]) -> list[Outlier]:
-    """What the head says of ranks that differ from the others, each in what it differs most; of a good run only."""
+    """The head's text about ranks that differ, each in what it differs most; only for a successful run."""
     most: dict[int, Outlier] = {}
     for one in found:
         most.setdefault(one.rank, one)

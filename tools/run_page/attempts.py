@@ -43,7 +43,7 @@ def why(data: RunData, number: int) -> str:
 
 
 def stopped(data: RunData, number: int) -> str:
-    """What ended an attempt of which no rank failed."""
+    """The cause of an attempt's end if no rank failed."""
     attempt = data.attempts[number]
     what = attempt.stopped_by or ""
     by_request = run.of_request({"stopped_by": what, "asked": attempt.asked})
@@ -122,7 +122,7 @@ def _row(data: RunData, number: int, axis: Axis, names: dict[int, Named], writer
 
 
 def _in_vain(data: RunData, number: int) -> list[str]:
-    """Whether the restart counts; nothing where no attempt says it."""
+    """Whether the restart counts; nothing where no attempt states it."""
     if not any(attempt.progress for attempt in data.attempts):
         return []
     return [escaped(tr("yes") if data.attempts[number].progress.get("counted") is True else tr("no"))]

@@ -1,4 +1,4 @@
-"""One row of the time line as a drawing, and the same as text: a rank in an attempt, or many of them as one."""
+"""Draws one row of the time line, and the same as text: a rank in an attempt, or many ranks as one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 _EVERY = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 _MOST = 7  # marks after the first one
 HEIGHT, _TALL = 18, 36  # pixels
-_PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that say their numbers under the pointer
+_PARTS, _HINTS = 240, 24  # of a drawing of many ranks, and those that state their numbers under the pointer
 PLAIN = "plain"  # the colour of a bar of which no phase is known
 FIRST_STEP, FAILED = "first-step", "failed"
 
@@ -39,7 +39,7 @@ class Drawn(Row):
 
 
 def words_of(key: str) -> str:
-    """What a part of a drawing is."""
+    """The meaning of a part of a drawing."""
     return {
         phases.START: tr("starts"),
         phases.IMPORT: tr("imports its modules"),
@@ -76,7 +76,7 @@ def way(how: str) -> str:
 
 
 def draw(name: str, bar: Bar, told: list[Segment], seconds: float) -> Drawn:
-    """A rank in an attempt; told: its phases, from the bar's begin on."""
+    """Draws a rank in an attempt; told: its phases, from the bar's begin on."""
     until = bar.end if bar.stops is None else bar.stops
     spans = [(one.phase, bar.begin + one.begin, bar.begin + one.end) for one in told] or [(PLAIN, bar.begin, until)]
     if bar.stops is not None:
@@ -127,7 +127,7 @@ def _percent(value: float, seconds: float) -> float:
 
 
 def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
-    """All that is known of a rank in an attempt."""
+    """All known facts of a rank in an attempt."""
     words = [span_of(bar.begin, bar.end), way(bar.how)]
     if bar.status is not None:
         words.append(tr("exit code {status}", status=bar.status))
@@ -142,7 +142,7 @@ def hint(bar: Bar, told: Iterable[Segment] = ()) -> str:
 
 
 def quiet_words(since: float) -> str:
-    """Of a rank whose log ended long before the rank; since: seconds from the launch."""
+    """The text for a rank whose log ended long before the rank; since: seconds from the launch."""
     return tr("no line after {time}", time=duration(since))
 
 
@@ -260,7 +260,7 @@ def _every(seconds: float) -> float:
 
 
 class Density(Record):
-    """How many ranks do what, at moments at even distances in the time in which any of them ran."""
+    """How many ranks are in which state, at regular moments in the time in which any of them ran."""
 
     begin: float
     end: float
@@ -269,7 +269,7 @@ class Density(Record):
 
 
 def density_of(bars: Sequence[Bar], parts: int) -> Density:
-    """Of the bars of as many ranks, at the middles of `parts` parts of the time in which they ran."""
+    """The Density of the bars of these ranks, at the middles of `parts` parts of the time in which they ran."""
     begin, end = min(bar.begin for bar in bars), max(bar.end for bar in bars)
     moments = [begin + (end - begin) * (part + 0.5) / parts for part in range(parts)]
     changes = {layer: [0] * (parts + 1) for layer in LAYERS}
@@ -284,7 +284,7 @@ def density_of(bars: Sequence[Bar], parts: int) -> Density:
 
 
 def _spans(bar: Bar) -> list[tuple[str, float, float]]:
-    """(layer, begin, end) of what one rank did; without a first step nobody knows whether it takes steps."""
+    """(layer, begin, end) of what one rank did; without a first step it is unknown whether it takes steps."""
     until = bar.end if bar.stops is None else bar.stops
     end = until if bar.quiet is None else min(until, bar.quiet)
     first = bar.first_step

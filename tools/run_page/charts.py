@@ -1,4 +1,4 @@
-"""The charts of a page: what page.js draws, as data; and the sentences instead of those that nobody needs."""
+"""The charts of a page: the data that page.js draws, and sentences instead of charts that show nothing."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _window(field: str, drawn: Drawn) -> int:
 
 
 def of_runs(runs: list[RunData], labels: list[str]) -> Charts:
-    """The charts of several runs: the middle of the ranks of each; labels: what tells them apart, in their order."""
+    """The charts of several runs: the median of each run's ranks; labels: what distinguishes them, in their order."""
     charts, said = [], []
     clocks = [told.clock_of(data) for data in runs]
     timed = all(clock is not None for clock in clocks)

@@ -1,4 +1,4 @@
-"""The page of several runs: which was best, side by side, and what is different between them."""
+"""The page of several runs: which was best, the results side by side, and the differences between them."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _numbers(every: list[Result]) -> list[Column]:
 
 
 def _alone(cell: str) -> str:
-    """The cell without the difference: the time until a failure says nothing beside another."""
+    """The cell without the difference: the time until a failure states nothing beside another."""
     return cell.partition("<small")[0]
 
 
@@ -173,7 +173,7 @@ def _meaning(less: bool, low: bool | None) -> str:
 
 
 def _difference(low: bool | None, form: str) -> Callable[[float, float], tuple[str, str]]:
-    """The difference in the number's own unit; low: whether less is better, None: nobody knows."""
+    """The difference in the number's own unit; low: whether less is better, None: unknown."""
 
     def to_first(number: float, first: float) -> tuple[str, str]:
         if number == first:

@@ -1,4 +1,4 @@
-"""Curves as a browser draws them: few enough points, the middle of all ranks, and ranks by name."""
+"""Reduces curves for a browser: few enough points, the median of all ranks, and some ranks by name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_WINDOW = 5  # points
 
 
 class Drawn(Record):
-    """What a chart shows."""
+    """The content of a chart."""
 
     steps: list[int]
     low: Column  # 5th percentile of the ranks at each step; these three are empty, where there are too few ranks

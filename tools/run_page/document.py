@@ -1,4 +1,4 @@
-"""The page of one run, or of several: which parts it has, and their order."""
+"""The page of one run, or of several: its parts, and their order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why it failed, in detail: what the logs of all ranks say, other known failures, and the end of the first log."""
+"""The details of a failure: evidence from the logs of all ranks, other known failures, the end of the first log."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_LINES = 20  # of a chain
 
 
 def html_of(data: RunData, failure: Explained | None, names: dict[int, Named], writer: Writer) -> str:
-    """The section; empty where no rank failed.  What the head of the page has said is not said again."""
+    """The section; empty if no rank failed.  It does not repeat the head of the page."""
     if failure is None:
         return ""
     parts = [*_others(data, names, writer), *_chain(failure, writer)]

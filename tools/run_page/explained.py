@@ -1,7 +1,7 @@
-"""Why an attempt ended, as one record: the answer, the attempts and the evidence are all made of it.
+"""Explains why an attempt ended, in one record for the answer, the attempts and the evidence.
 
-Of the last attempt launch.json has the diagnosis.  Of the earlier ones it has only who failed first: that log is read
-here, its end only.
+launch.json has the diagnosis of the last attempt.  Of earlier attempts it has only who failed first.  The end of that
+log is read here.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Known(Record):
     cause: str
     steps: list[str]  # what to do, for the device target of the run
     line: str  # of a log; empty: it is known by the exit status
-    sure: bool  # it is what ended the rank; else a line before that, or of another rank
+    sure: bool  # it is what ended the rank; otherwise a line before that, or of another rank
     vague: bool
 
 
 class Explained(Record):
-    """Why an attempt failed; empty is what is not known."""
+    """Why an attempt failed; unknown fields are empty."""
 
     member: Member  # that failed first, with the end of its log
     who: str  # rank 5 (host node2, device 1)
@@ -46,15 +46,15 @@ class Explained(Record):
     raised: str  # RuntimeError: ..., the first line of it
     more: list[str]  # its further lines
     place: str  # train.py:88
-    root: dict[str, Any]  # what the logs of all ranks say, as launch.json has it
-    roots: list[int]  # the ranks that failed first in truth: those of `root`, else the member's
+    root: dict[str, Any]  # what the logs of all ranks report, as launch.json has it
+    roots: list[int]  # the ranks that failed first in truth: those of `root`, otherwise the member's
     known: list[Known]  # what explains most comes first
     certainty: str  # that it was the first: sure, likely, guess
     why: str
 
     @property
     def cause(self) -> Known | None:
-        """What surely ended it."""
+        """The certain cause of its end."""
         return next((one for one in self.known if one.sure and not one.vague), None)
 
     @property
@@ -70,7 +70,7 @@ class Explained(Record):
 
     @property
     def what(self) -> str:
-        """Of what the member failed."""
+        """What the member failed of."""
         cause = self.cause
         if cause is not None:
             return cause.cause
@@ -82,7 +82,7 @@ class Explained(Record):
 
 
 def of(data: RunData, number: int, most: int = 8) -> Explained | None:
-    """Of the attempt `number`, from 0 on; None: none of its members failed by itself.  most: logs that are read."""
+    """The explanation of attempt `number`, from 0 on; None: no member failed by itself. most: logs that are read."""
     launch = _launch_of(data, number, most)
     members = run_folder.read_members(launch, data.folder)
     if not members:
@@ -112,7 +112,7 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
 
 
 def roots_of(data: RunData) -> list[int]:
-    """The ranks of the last attempt that failed first in truth: by the logs of all ranks, else by the launcher."""
+    """The ranks of the last attempt that really failed first: by the logs of all ranks, otherwise by the launcher."""
     number = len(data.attempts) - 1
     root = any_json.part(_diagnosis(data, number), "root")
     ranks = any_json.entries(root, "ranks") if root.get("sentence") else []

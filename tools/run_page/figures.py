@@ -1,4 +1,4 @@
-"""The charts as HTML: a figure for each, one legend for all, and the data that page.js draws."""
+"""The charts as HTML: one figure per chart, one legend for all, and the data that page.js draws."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Chart(Record):
 
 
 def said(sentences: list[str]) -> str:
-    """What needs no chart, as HTML."""
+    """The sentences without a chart, as HTML."""
     items = "".join(f"<li>{escaped(text)}</li>" for text in sentences)
     return f'<ul class="said">{items}</ul>' if items else ""
 

@@ -1,6 +1,6 @@
-"""Where the ranks ran: a block for each host, in it a cell for each rank, coloured by what became of it.
+"""Where the ranks ran: a block for each host, with a cell for each rank, coloured by its outcome.
 
-Of very many ranks a cell is a host.  The rank table, where there is one, is drawn below.
+With very many ranks a cell is a host.  If there is a rank table, it is drawn below.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _problem(host: Host, bad: list[int], states: dict[int, State], names: dict[i
 
 
 def _table(data: RunData, writer: Writer) -> str:
-    """The rank table as a drawing, where it is small enough to be looked at; else its path."""
+    """The rank table as a drawing, where it is small enough to be looked at; otherwise its path."""
     path = run.table_of(data.launch)
     if path is None:
         return ""
@@ -174,7 +174,7 @@ def _read(path: str, data: RunData) -> overview.Overview | None:
 
 
 class State(Record):
-    """Of one rank."""
+    """The state of one rank."""
 
     how: str
     status: int | None

@@ -1,4 +1,4 @@
-"""Text as HTML.  What comes from logs and launch.json becomes text: without secrets, and nothing in it is markup."""
+"""Escapes text for HTML: text from logs and launch.json contains neither secrets nor markup afterwards."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def step_html(text: str, writer: Writer) -> str:
 
 
 class States(Record):
-    """What cells can show.
+    """The states that cells can show.
 
     words: {state: what it is called}, the most important first; a state is a class of style/hosts.css.
     marks: {state: what a cell has in it}: a colour alone says too little.
@@ -128,7 +128,7 @@ class States(Record):
     marks: Mapping[str, str]
 
     def numbers(self, states: Iterable[str]) -> dict[str, int]:
-        """How many there are of each state, the most important one first."""
+        """The number of cells in each state, the most important one first."""
         found: dict[str, int] = {}
         for state in states:
             found[state] = found.get(state, 0) + 1
@@ -139,7 +139,7 @@ class States(Record):
         return f'<i class="cell {state}" title="{title}">{text}{self.marks.get(state, "")}</i>'
 
     def spot(self, state: str) -> str:
-        """A cell beside words, which say the same."""
+        """A cell next to text with the same meaning."""
         return f'<i class="cell {state}" aria-hidden="true">{self.marks.get(state, "")}</i>'
 
     def legend(self, states: Iterable[str]) -> str:

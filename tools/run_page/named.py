@@ -1,4 +1,4 @@
-"""The ranks that a reader must know by name, the most important first, each with one colour on the whole page."""
+"""The ranks that a reader must know by name, the most important first; each has one colour on the whole page."""
 
 from __future__ import annotations
 
@@ -76,5 +76,5 @@ def label(rank: int) -> str:
 
 
 def chip(one: Named) -> str:
-    """A spot of the rank's colour, as HTML; nothing for a rank without one.  The name beside it says the same."""
+    """A spot of the rank's colour, as HTML; nothing for a rank without one.  The name next to it states the same."""
     return "" if one.colour is None else f'<i class="chip rank-{one.colour}" aria-hidden="true"></i>'

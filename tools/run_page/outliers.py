@@ -1,7 +1,7 @@
-"""Which ranks differ from the others, and by how much: slow ones, losses that drift away, nan and inf.
+"""Finds the ranks that differ from the others, and by how much: slow ones, losses that drift away, nan and inf.
 
-It looks at the whole run, for report.py and plot_log.py.  While a run goes on, tools/progress/slowness.py compares the
-last steps with a factor that the user chooses.
+It looks at the whole run, for report.py and plot_log.py.  While a run continues, tools/progress/slowness.py compares
+the last steps with a factor that the user chooses.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Outlier(Record):
 
 
 def find(curves: Curves) -> list[Outlier]:
-    """All of them, by field; of each field those that differ most come first.
+    """All outliers, by field; in each field those that differ most come first.
 
     Ranks that wait for each other in every step all take the time of the slowest.  Where most ranks say how long they
     take before they wait, a step's own time does not count.

@@ -1,4 +1,4 @@
-"""The picture of plot_log.py, by matplotlib: the middle of the ranks and a band around it, and ranks that differ.
+"""Draws the picture of plot_log.py with matplotlib: the median of the ranks in a band, and the ranks that differ.
 
 Its words are English, because the fonts of matplotlib lack other letters.
 """
@@ -125,7 +125,7 @@ def _limit(axes: Any, field: str, values: list[float | None]) -> None:
 
 
 def _name(axes: Any, ends: dict[int, tuple[float, str]]) -> None:
-    """Puts the name of each rank beside the end of its line, one above the other."""
+    """Puts the name of each rank next to the end of its line, one above the other."""
     low, high = axes.get_ylim()
     free = -math.inf
     for rank, (value, colour) in sorted(ends.items(), key=lambda one: one[1][0]):

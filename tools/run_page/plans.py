@@ -37,7 +37,7 @@ _GONE = "…"
 
 
 def plan_of(data: RunData, around: Surroundings) -> dict[str, str]:
-    """What the launcher was told, and what all ranks share."""
+    """The launcher's input, and what all ranks share."""
     launch = data.launch
     found = {key: launch[key] for key in ("script", TARGET) if isinstance(launch.get(key), str)}
     if data.ranks:

@@ -1,4 +1,4 @@
-"""Reads what a page says of a run: launch.json, and the numbers in the logs of its ranks, of bounded size."""
+"""Reads the data of a run's page: launch.json, and the numbers in the logs of its ranks, of limited size."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_ATTEMPTS = 64
 
 
 class Attempt(Record):
-    """One start of all ranks; what launch.json does not say is None or empty."""
+    """One start of all ranks; what launch.json does not state is None or empty."""
 
     logs: str  # the folder
     ended: str | None
@@ -65,7 +65,7 @@ class Curve(Record):
 
 
 class RunData(Record):
-    """All that is known of one run."""
+    """All known facts of one run."""
 
     folder: str
     name: str
@@ -240,7 +240,7 @@ def _named(ranks: list[int]) -> str:
 def chosen_of(
     ranks: list[Rank], attempts: list[Attempt], most: int = MOST_LOGS, told: Iterable[int] = ()
 ) -> list[Rank]:
-    """All of them, or of many: those that failed, those that the launcher named, and others at even distances."""
+    """All of them, or of many: failed ranks, those that the launcher named, and others at regular distances."""
     if len(ranks) <= most:
         return ranks
     names = dict.fromkeys(attempt.first_failure for attempt in attempts)
@@ -275,5 +275,5 @@ def _curves(logs: dict[int, list[Series]]) -> tuple[dict[str, dict[int, Curve]],
 
 
 def finite(values: list[float]) -> list[float]:
-    """Those that are neither nan nor infinite."""
+    """The values that are neither nan nor infinite."""
     return [value for value in values if math.isfinite(value)]

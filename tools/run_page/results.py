@@ -1,4 +1,4 @@
-"""What each of several runs reached, which of them was best, and the sentences that say so."""
+"""The results of several runs, which of them was best, and sentences about this."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HIGH = re.compile(
 
 
 class Result(Record):
-    """Of one run; what its logs do not say is None."""
+    """The result of one run; None: its logs do not state it."""
 
     failed: bool
     runs: bool
@@ -40,11 +40,11 @@ class Result(Record):
     lowest: tuple[float, int] | None  # the loss and its step
     measured: dict[str, float]  # the last ones on held-out data
     step_ms: float | None
-    cause: str  # empty, if it has not failed or nobody knows
+    cause: str  # empty, if it has not failed or that is unknown
 
 
 def of(data: RunData) -> Result:
-    """What the run reached: of the middle of its ranks."""
+    """What the run reached, as the median of its ranks."""
     loss = _middle(data, "loss")
     steps = [curve.steps[-1] for ranks in data.curves.values() for curve in ranks.values() if curve.steps]
     ends = {name: _middle(data, name).values[-1:] for name in data.metrics}
@@ -79,7 +79,7 @@ def _last(ranks: dict[int, Curve], middle: Curve) -> float | None:
 
 
 def lower_is_better(metric: str) -> bool | None:
-    """None: the name does not say."""
+    """Whether lower is better; None: the name does not state it."""
     if _LOW.search(metric):
         return True
     return False if _HIGH.search(metric) else None
@@ -126,7 +126,7 @@ def lowest_of(one: Result) -> float | None:
 
 
 def measured(one: Result, metric: str) -> float | None:
-    """What a run measured last."""
+    """The last measurements of a run."""
     return one.measured.get(metric)
 
 
@@ -142,7 +142,7 @@ def title(results: Sequence[Result]) -> str:
 
 
 def answer(results: Sequence[Result], names: Sequence[str]) -> list[str]:
-    """What a reader wants to know first; names: the letters of the runs."""
+    """The most important result; names: the letters of the runs."""
     sentences = [_loss(results, names), *_metrics(results, names), _time(results, names)]
     sentences += _failures(results, names)
     running = [name for one, name in zip(results, names) if one.runs]

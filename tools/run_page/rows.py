@@ -1,4 +1,4 @@
-"""The time line as HTML: the ranks that matter, the others as one row; attempts one under the other."""
+"""The time line as HTML: the ranks that matter, the others as one row, and the attempts one below the other."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def html_of(data: RunData, writer: Writer, names: Mapping[int, Named]) -> str:
 
 
 def _heading(data: RunData, block: Block, writer: Writer) -> str:
-    """Which attempt, from when until when, and how it ended; the page says above why the rank failed."""
+    """Which attempt, from when until when, and how it ended; the page states above why the rank failed."""
     name = tr("Attempt {number} of {all}", number=block.number + 1, all=len(data.attempts))
     span = bars.span_of(block.begin, block.end)
     failed = data.attempts[block.number].first_failure

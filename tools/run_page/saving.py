@@ -1,4 +1,4 @@
-"""The file of a page: its head, style and scripts; it replaces no file that another program has written."""
+"""Writes the file of a page with its head, style and scripts; never replaces a file of another program."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _cannot(path: str, error: OSError, output: str | None) -> Refusal:
 
 
 def mark(program: str) -> str:
-    """What a file has that this program wrote: it is ours, and may be replaced."""
+    """The mark in a file from this program: such a file is ours, and may be replaced."""
     return f'<meta name="generator" content="{escaped(os.path.basename(program))}">'
 
 

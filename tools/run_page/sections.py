@@ -1,4 +1,4 @@
-"""Small parts of the page of one run: its state, what speaks against it, the command, the environment, notes."""
+"""Small parts of the page of one run: its state, signs of separate training, the command, the environment, notes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MOST_NAMES = 40
 
 
 def state_of(run: Run) -> tuple[str, str]:
-    """(class, words) of what became of the run."""
+    """(class, text) of the run's outcome."""
     if run.state == RUNNING:
         return "runs", tr("still runs")
     if run.state == LOST:
@@ -45,7 +45,7 @@ def notes(data: RunData, writer: Writer) -> str:
 
 
 def together(data: RunData, writer: Writer) -> str:
-    """What speaks against one training of all ranks."""
+    """The signs that the ranks did not train together."""
     lines = findings.report(findings.all_of(data.launch))
     return section("together", tr("Does it train what it should?"), writer.items(lines))
 
@@ -69,7 +69,7 @@ def _finding(each: dict[str, Any]) -> str:
 def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer: Writer) -> str:
     """The ranks that differ from the others, by name: those that --straggler named, and what the curves show.
 
-    shown: what the head of the page says already.
+    shown: what the head of the page states already.
     """
     lines = slow_ranks.report(slow_ranks.of_run(data.launch))
     body = writer.items([*lines, *(charts.outlier_text(one) for one in found if one not in shown)])

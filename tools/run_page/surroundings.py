@@ -1,4 +1,4 @@
-"""What surrounds the ranks: environment variables, of which only differences matter, versions, and the command.
+"""The surroundings of the ranks: environment variables, of which only differences matter, versions, and the command.
 
 Secrets are masked as in the bundle of tools/diagnose.py.
 """
@@ -27,14 +27,14 @@ _MOST_DIFFERENT = 200  # variables
 
 
 class Variable(Record):
-    """A variable that not all ranks have alike."""
+    """A variable whose values differ between ranks."""
 
     name: str
     values: list[tuple[str | None, list[int]]]  # None: not set; the most frequent value first
 
 
 class Surroundings(Record):
-    """Of one run."""
+    """The surroundings of one run."""
 
     masker: masking.Masker
     secrets: dict[str, str]  # {value: name}; nothing of it may be shown
@@ -45,7 +45,7 @@ class Surroundings(Record):
     files: int  # how many ranks' files were read
     unreadable: int  # belong to another user
     command: str | None  # to be pasted into a shell
-    typed: bool  # it is the user's own command; else that of one rank
+    typed: bool  # it is the user's own command; otherwise that of one rank
 
 
 def of(data: RunData) -> Surroundings:

@@ -1,4 +1,4 @@
-"""What plot_log.py prints of a run: a line for each rank, or of many ranks for those that matter and for the others."""
+"""The output of plot_log.py: a line per rank; of many ranks, lines for those that matter and one for the others."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def course(steps: list[int], values: list[float], width: int = WIDTH) -> list[fl
 
 
 def document(data: RunData, found: list[Outlier], run: str) -> dict[str, Any]:
-    """All of them.  run: the folder, as the user names it."""
+    """All ranks. run: the folder, as the user names it."""
     typical = {
         name: outliers.typical(data.curves.get(field, {})) for name, field in FIELDS.items() if field in outliers.TIMES
     }
@@ -135,7 +135,7 @@ def document(data: RunData, found: list[Outlier], run: str) -> dict[str, Any]:
 
 
 def points(data: RunData, rank: int) -> list[dict[str, Any]]:
-    """The steps of a rank in their order, and its numbers there; None where its log does not say."""
+    """The steps of a rank in their order, and its numbers there; None where its log does not state it."""
     at: dict[int, dict[str, Any]] = {}
     for name, field in FIELDS.items():
         curve = data.curves.get(field, {}).get(rank)

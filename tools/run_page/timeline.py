@@ -1,7 +1,7 @@
-"""When what happened: the attempts and the ranks on one axis, in seconds from the launch.
+"""The time line of a run: the attempts and the ranks on one axis, in seconds from the launch.
 
-launch.json has times of the launcher's clock.  Times of logs are of other clocks, so only differences within one log
-are used: the first line of a log is put at the start of its rank.
+launch.json has times of the launcher's clock.  Times in logs are from other clocks, so only differences within one log
+are used.  The first line of a log is put at the start of its rank.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _FEW_ROWS, _MANY_ATTEMPTS = 3, 3  # of each attempt but the last one, where ther
 _QUIET_SHARE = 20  # a pause before the end is worth a word if it is so large a part of the attempt
 TOLERANCE = 5.0  # seconds that clocks, and the starts of ranks, may differ
 _BY_US = (128 + 15, 128 + 9)
-# What a bar says of how a rank ended.
+# What a bar states about how a rank ended.
 GOOD, FIRST, FAILED, STOPPED, RUNS, UNKNOWN = "good", "first", "failed", "stopped", "runs", "unknown"
 
 
@@ -70,7 +70,7 @@ class Timeline(Record):
 
 
 def of(data: RunData, names: Iterable[int] = (), now: float | None = None) -> Timeline | None:
-    """The time line; None where launch.json does not say when the run began.  names: the ranks that have a name."""
+    """The time line; None where launch.json does not state when the run began.  names: the ranks that have a name."""
     started = utc.seconds(data.run.started)
     if started is None or not data.ranks:
         return None
@@ -226,7 +226,7 @@ def segments_of_marks(told: list[Mark], first: float, until: float) -> list[Segm
 
 
 def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
-    """Those that are wide enough to be seen on an axis of so many seconds; the phase before takes the others' place."""
+    """The segments that are wide enough to be seen on an axis of this length; the phase before replaces the others."""
     kept: list[Segment] = []
     for one in found:
         if kept and (one.phase == kept[-1].phase or one.end - one.begin < axis / _NARROW):
@@ -240,7 +240,7 @@ def wide_segments(found: list[Segment], axis: float) -> list[Segment]:
 
 
 def seconds_of(attempt: Attempt, name: str) -> float | None:
-    """How long a member ran, as launch.json says it."""
+    """The running time of a member in launch.json."""
     seconds = attempt.members.get(name, {}).get("seconds")
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool) or not 0 <= seconds < 1e9:
         return None
@@ -254,7 +254,7 @@ def log_of(data: RunData, rank: int, attempt: int) -> Series | None:
 
 
 def last_line(log: Series | None) -> float | None:
-    """How long after its first line a log has its last one: both are of one clock."""
+    """The time between the first and the last line of a log: both are from one clock."""
     if log is None or log.first is None or log.last is None or log.last < log.first:
         return None
     return log.last - log.first

@@ -1,4 +1,4 @@
-"""Columns that need no chart: one value, always the same, or another chart says it.  A sentence tells them."""
+"""Sentences instead of charts: for columns with one value, with a constant value, or that repeat another chart."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def of_runs(field: str, runs: dict[int, Curve], labels: list[str]) -> str | None
 
 
 def of_speed(speeds: dict[int, Curve], times: dict[int, Curve], labels: list[str] | None = None) -> str | None:
-    """The sentence about the samples a second, where the time of a step says the same; labels: of runs, by number."""
+    """The sentence about the samples a second, where the time of a step states the same; labels: of runs, by number."""
     title, unit = title_of("samples_per_s")
     if not all(rank in times and _follows(speed, times[rank]) for rank, speed in speeds.items()):
         return None

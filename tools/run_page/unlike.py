@@ -1,4 +1,4 @@
-"""What tells runs apart: the names whose values are not alike, and a short label of each run made of them."""
+"""What distinguishes runs: the names whose values differ, and a short label of each run made from them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Unlike(Record):
 
 
 class Label(Record):
-    """How a run is called on the page."""
+    """The name of a run on the page."""
 
     letter: str
     what: str  # what it has that others have not; may be empty
@@ -46,7 +46,7 @@ class Label(Record):
 
 
 def of(flat: Sequence[dict[str, str]]) -> list[Unlike]:
-    """The names that are not alike; flat: {name: value} of each run."""
+    """The names whose values differ; flat: {name: value} of each run."""
     columns: dict[tuple[str | None, ...], list[str]] = {}
     for name in dict.fromkeys(name for each in flat for name in each):
         values = tuple(each.get(name) for each in flat)
@@ -81,7 +81,7 @@ def labels(number: int, rows: Sequence[Unlike], started: Sequence[str | None]) -
 
 
 def _once(rows: Sequence[Unlike]) -> list[Unlike]:
-    """By the name that tells the most, without those that say again what another one says."""
+    """By the name that tells the most, without those that state again what another one states."""
     best = [row.replace(name=min((row.name, *row.also), key=_weight)) for row in rows]
     return list({(_last(row.name), row.values): row for row in sorted(best, key=_weight, reverse=True)}.values())
 

@@ -1,1 +1,1 @@
-"""A start script that starts the ranks itself, in a loop, by mpirun or by msrun: what it starts is launched (--zoo)."""
+"""Launches what a start script starts, if it starts the ranks itself: in a loop, by mpirun or by msrun (--zoo)."""

@@ -1,4 +1,4 @@
-"""The job that the starts of a script are: which ranks, on which devices; or why they are none.  See noting.py."""
+"""The job that a script's starts make up: which ranks on which devices, or why it is not a job.  See noting.py."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Ranks(Record):
     starts: list[Start]  # in the order of the ranks
     first: int  # the number of the first one
     world: int  # ranks of the whole job
-    devices: list[int]  # empty: the script does not say
+    devices: list[int]  # empty: the script does not state it
     table: str  # the rank table; empty: the script names none
     alone: bool  # the one rank joins no job
 
@@ -144,7 +144,7 @@ def table_of(start: Start) -> str:
 
 
 def refusal(script: str, starts: Sequence[Start], text: str) -> Refusal:
-    """Says what is wrong with the starts, and which they are."""
+    """Reports what is wrong with the starts, and which they are."""
     lines = [f"    {short(command(start), 300)}" for start in starts[:SHOWN]]
     if len(starts) > SHOWN:
         lines.append(tr("    and {number} more", number=len(starts) - SHOWN))

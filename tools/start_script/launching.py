@@ -1,4 +1,4 @@
-"""--zoo: turns a start script into the launch of what it starts: ranks of ours, or our script for mpirun or msrun."""
+"""--zoo: turns a start script into the launch of its job: ranks of ours, or our script for mpirun or msrun."""
 
 from __future__ import annotations
 

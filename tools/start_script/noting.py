@@ -1,4 +1,4 @@
-"""Runs a start script with stand-ins for python, mpirun and msrun, and returns what it starts.  See stand_in.py."""
+"""Runs a start script with stand-ins for python, mpirun and msrun, and returns what it starts; see stand_in.py."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def end_group(group: int) -> None:
 
 
 def read(folder: str) -> Iterator[Start]:
-    """What the stand-ins have noted."""
+    """The records of the stand-ins."""
     for name in sorted(os.listdir(folder)):
         if name.endswith(".json"):
             with open(os.path.join(folder, name), encoding="ascii") as file:

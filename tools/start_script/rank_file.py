@@ -1,4 +1,4 @@
-"""What each rank of a start script runs, and where: a shell file in the folder of the run."""
+"""Writes what each rank of a start script runs, and where: a shell file in the folder of the run."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""What runs in the place of python, mpirun and others while a start script runs (--zoo): notes what the script starts.
+"""Replaces python, mpirun and others while a start script runs (--zoo), and records what the script starts.
 
   stand_in.py FOLDER STDOUT LINE NAME PROGRAM WORD...
 
-A training is noted in FOLDER and ends at once with 0; everything else becomes PROGRAM, the real one. STDOUT is the file
-that the launcher itself prints to, as device:inode; another file, which would have the output, gets LINE instead.
+A training is recorded in FOLDER and ends at once with 0; everything else becomes PROGRAM, the real one. STDOUT is the
+file to which the launcher itself prints, as device:inode. If the output would go to another file, that file gets LINE
+instead.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def as_text(environ: Environment) -> dict[str, str]:
 
 
 def tell(own_stdout: str, line: str) -> None:
-    """Where the script sends the output to another file, a line in it."""
+    """If the script redirects the output to another file, writes a line to that file."""
     try:
         found = os.fstat(1)
         if stat.S_ISREG(found.st_mode) and f"{found.st_dev}:{found.st_ino}" != own_stdout:

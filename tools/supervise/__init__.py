@@ -1,1 +1,1 @@
-"""Supervision: one loop that sleeps until something happens, decides, and leaves nothing running."""
+"""Supervises a job: one loop sleeps until something happens, decides what it means, and leaves nothing running."""

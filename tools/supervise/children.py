@@ -1,7 +1,7 @@
 """The children of this process: which member each is, and how it has ended; also what a member has left behind.
 
-A process whose parent has ended becomes a child of its nearest ancestor that asked for that, see PR_SET_CHILD_SUBREAPER
-of prctl(2).  So the processes that a rank leaves are ours when it has ended, and the kernel tells us how they end.
+If the parent of a process has ended, its nearest ancestor with PR_SET_CHILD_SUBREAPER becomes its parent, see prctl(2).
+So the processes that a rank leaves become ours when it has ended, and the kernel reports how they end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Process(Row):
 
 
 class Children:
-    """members: {child: its member's name}; others: children that are none; ends: of members, that nobody has asked for;
+    """members: {child: its member's name}; others: children that are none; ends: of members, not yet asked for;
     left_ends: the same of processes that members have left: (member, process id, status)."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Children:
             self.members[pid] = name
 
     def adopt(self) -> str:
-        """From now on what members leave is ours; returns NO_CTYPES or REFUSED if not, else nothing.
+        """Makes processes that members leave our children from now on; returns NO_CTYPES or REFUSED if that fails.
 
         No member has begun, so what runs now is left by none.
         """
@@ -86,7 +86,7 @@ class Children:
                 return
 
     def _take(self, pid: int) -> bool:
-        """This child has ended; until we have waited for it, the kernel still says what it was."""
+        """This child has ended; until we have waited for it, the kernel still states what it was."""
         name = self.members.pop(pid, None)
         if name is not None and proc.is_python(pid):
             self.pythons.add(name)
@@ -109,7 +109,7 @@ class Children:
         return True
 
     def take_ends(self) -> tuple[list[tuple[str, int]], list[tuple[str, int, int]]]:
-        """The ends of members, and those of what they have left, as far as nobody has asked for them.
+        """The ends of members, and those of what they have left, if they were not asked for yet.
 
         Between the end of a member and theirs, somebody asks what it has left.
         """
@@ -136,7 +136,7 @@ class Children:
         """
         table, ours = self._look() if self._has_unknown() else ({}, {})
         found: dict[str, list[Process]] = {}
-        for name, pid, _ in self.left_ends:  # they have ended since, and nobody has asked for it yet
+        for name, pid, _ in self.left_ends:  # they have ended since, and it was not asked for yet
             found.setdefault(name, []).append(Process(pid, 0, 0, self._names.get(pid, b"")))
         for pid in ours.get(os.getpid(), ()):
             fields = table[pid]
@@ -191,5 +191,5 @@ def _words(pid: int, inner: tuple[int, ...], table: dict[int, proc.Fields]) -> b
 
 
 def exit_code(status: int) -> int:
-    """As a shell has it: 128+N for signal N."""
+    """The exit code as a shell shows it: 128+N for signal N."""
     return 128 + os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)

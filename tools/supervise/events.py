@@ -1,4 +1,4 @@
-"""What can happen to a job: each event is a row, and supervise/loop.py decides what it means."""
+"""The events of a job: each is a row, and supervise/loop.py decides what it means."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LeftFailed(Row):
 
     name: str
     pid: int
-    words: str  # its command; empty: nobody has seen it before its end
+    words: str  # its command; empty: it was not seen before its end
 
 
 class Signalled(Row):
@@ -82,7 +82,7 @@ class StackTold(Row):
 
 
 class Heard(Row):
-    """A line for a feature: from a process beside the launcher that it has started, or from an agent."""
+    """A line for a feature: from a process next to the launcher that it has started, or from an agent."""
 
     feature: str
     line: str

@@ -1,8 +1,9 @@
 """The guardian: a forked child that ends the job's processes if its launcher was killed and could not do so itself.
 
-It reads a pipe, the lifeline, which only the launcher holds open.  "start PGID" and "gone PGID" come through it; its
-end means that the launcher is dead, because after a normal end the launcher kills the guardian.  Processes that have
-left their group, or that started in the launcher's last moment, have the job's mark in their environment.
+It reads a pipe, the lifeline, which only the launcher holds open.  The launcher sends "start PGID" and "gone PGID"
+through it.  The end of the pipe means that the launcher is dead, because after a normal end the launcher kills the
+guardian.  Some processes have left their group, or started in the launcher's last moment.  The job's mark in their
+environment identifies them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ TICK = 0.05
 
 
 class Guardian:
-    """In the launcher: its end of the lifeline, and the child.
+    """The launcher's side: its end of the lifeline, and the child.
 
     settle: what the guardian does last, when no process of the job is left.
     Raises OSError where no more processes may be started.
@@ -40,7 +41,7 @@ class Guardian:
             finally:
                 os._exit(0)
         os.close(out)
-        os.set_blocking(self.lifeline, False)  # a guardian that somebody has stopped must not stop the launcher
+        os.set_blocking(self.lifeline, False)  # a guardian that was stopped must not stop the launcher
 
     def tell(self, word: bytes, group: int) -> None:
         """start or gone, and the group."""
@@ -50,18 +51,18 @@ class Guardian:
             return  # it was killed, or does not read: the mark of the job is left
 
     def end(self) -> None:
-        """After a normal end there is nothing to guard."""
+        """Ends the guardian: after a normal end there is nothing to guard."""
         proc.send(self.pid, signals.SIGKILL)
 
 
 def quiet() -> None:
-    """Nothing but the lifeline ends the guardian."""
+    """Lets only the lifeline end the guardian."""
     proc.ignore(signals.SIGTERM, *proc.QUIET)
     signals.set_wakeup_fd(-1)
 
 
 def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
-    """What the child does until the launcher is dead."""
+    """Runs in the child until the launcher is dead."""
     os.setpgid(0, 0)
     proc.retitle(b"mindspore-launch-guardian")
     null = os.open(os.devnull, os.O_RDWR)
@@ -70,13 +71,13 @@ def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
     groups: set[int] = set()
     leads = os.getpgid(launcher) == launcher
     follow(lifeline, launcher, LOOK_EVERY, lambda: wake_starting(launcher), groups)
-    if leads:  # in a session of its own nobody else wakes what is left of its group
+    if leads:  # in a session of its own no other process wakes what is left of its group
         proc.signal_group(launcher, signals.SIGCONT)
     finish(job, groups, grace)
 
 
 def wake_starting(launcher: int) -> None:
-    """Wakes a process that the launcher is starting, if somebody has stopped it.
+    """Wakes a process that the launcher is starting, if it was stopped.
 
     Until such a process has become another program it has the launcher's memory, and the kernel lets the launcher do
     nothing, not even heed SIGTERM: see vfork(2).

@@ -1,6 +1,6 @@
 """Ranks that another program kills and starts again: MindCluster's TaskD, inside msrun.
 
-While it has them, the end of a rank is its business.  The end of msrun decides how the job has ended.
+While TaskD controls them, it handles the end of a rank.  The end of msrun decides how the job has ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SETTLES, SETTLES_WITH_OTHERS = 60.0, 600.0
 
 
 class Healing:
-    """to: the program that has the ranks; "" while nobody else has them."""
+    """to: the program that has the ranks; "" while no other program has them."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._job = supervisor
@@ -78,7 +78,7 @@ class Healing:
         return all(member.status == 0 for member in self._job.members.ranks())
 
     def culprit(self, engine: Member) -> Member:
-        """Who has failed when the engine ends with a failure: a rank that was not killed with the others, else it."""
+        """What failed if the engine ends with a failure: a rank that was not killed with the others, or the engine."""
         if not self.to:
             return engine
         failed = [(m.ended, m) for m in self._job.members.ranks() if m.status and m.ended is not None and not m.lost]

@@ -1,6 +1,6 @@
-"""What an attempt that has ended still holds: processes, devices, ports.  Before that is free, the next one would fail.
+"""Finds what an ended attempt still holds: processes, devices, ports; until they are free, the next one would fail.
 
-What was in use before the first attempt did not hinder it, and is not waited for.
+Anything that was in use before the first attempt did not hinder it, and is not waited for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.supervise import proc
 from tools.supervise.members import command
 from tools.supervise.proc import signals
 
-OURS = b"mindspore-launch-"  # how the command of a process beside the launcher begins
+OURS = b"mindspore-launch-"  # how the command of a process next to the launcher begins
 _HCCP = b"hccp_service"
 _MORE = 1024  # MB that a device may have in use more than before the first attempt
 _START = 19  # place of the time of its start, in what proc.stat returns
@@ -71,9 +71,9 @@ class Watch:
             )
 
     def look(self, own: Collection[int] = ()) -> list[Held]:
-        """What is held now.  own: processes of the launcher itself.  What can be ended is ended.
+        """Everything that is held now. own: processes of the launcher itself.  It ends what can be ended.
 
-        While processes of the attempt run, nobody asks for more: their devices and ports are theirs.
+        While processes of the attempt run, the rest is not checked: their devices and ports are theirs.
         """
         found = list(self._processes(own))
         return found or [*self._devices(), *self._ports()]
@@ -118,7 +118,7 @@ class Watch:
     def _was_before(self, pid: int) -> bool:
         """Whether it began before the launcher: the first look may come after the first attempt.
 
-        Of a process that this container does not see, nobody knows.
+        About a process that this container does not see, this is unknown.
         """
         begun = _begun(pid)
         return not begun or not self.wanted.launcher or begun < _begun(self.wanted.launcher)
@@ -156,7 +156,7 @@ def _ss(port: int) -> str:
 
 
 def _listened(base: int | None) -> set[int]:
-    """The ports of HCCL at which somebody listens."""
+    """The ports of HCCL on which a process listens."""
     if base is None:
         return set()
     return kernel_ports.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
@@ -192,7 +192,7 @@ def device(holder: npu_use.Holder) -> Held:
 
 
 def holders(use: Use, devices: Sequence[int]) -> list[npu_use.Holder]:
-    """Those that have one of these devices."""
+    """The processes that have one of these devices."""
     return [holder for holder in use.holders if holder.device in devices]
 
 
@@ -203,7 +203,7 @@ def command_of(pid: int) -> str:
 
 
 def descendants(launcher: int, own: Collection[int]) -> set[int]:
-    """The processes that descend from the launcher, but for those of the launcher itself, and what has ended."""
+    """The launcher's descendants that still run, except processes of the launcher itself."""
     table = proc.table()
     children = proc.children(table)
     found = set()

@@ -1,4 +1,4 @@
-"""What the end of a member means for the job: it goes on, it is done, or a failure stops it."""
+"""Decides what the end of a member means for the job: it continues, it is done, or a failure stops it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Judge:
         return member.rank is not None or (member.name == SCHEDULER and self.first is not None)
 
     def _work_is_done(self) -> bool:
-        """Whether all ranks have ended.  Then nobody needs the engine any more, nor MindSpore's scheduler.
+        """Whether all ranks have ended.  Then neither the engine nor MindSpore's scheduler is needed any more.
 
         But if ranks of other hosts share the scheduler, it must have ended, too.
         """

@@ -1,10 +1,10 @@
-"""Processes that outlive a rank: a start script that ends with ``python train.py &`` ends with 0 while they train.
+"""Finds processes that outlive a rank: a start script that ends with ``python train.py &`` ends before the training.
 
-The rank lasts until they have ended, and fails if one of them does.  Not every process that is there when a rank ends
-is a training:
+The script ends with 0.  The rank lasts until these processes have ended, and fails if one of them does.  Not every
+process that remains when a rank ends is a training:
 
   - Helpers end a moment later by themselves.  So the launcher does not mention what ends within MOMENT.
-  - Workers of a Python program, which are copies of it or come from its multiprocessing, are ended as ever.
+  - Workers of a Python program, which are copies of it or come from its multiprocessing, are ended as usual.
   - A daemon as daemon(3) makes it has a session of its own, the folder / and no output.  It ends with the job.
 
 The launcher has one of these for its own ranks, and an agent for its rank.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from tools.supervise.children import Process
 
     class World(Protocol):
-        """What they need of it."""
+        """The part of the world that they need."""
 
         def now(self) -> float: ...
         def left(self, job: bytes) -> Mapping[str, list[Process]]: ...
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOMENT = 1.0  # seconds that helpers of a rank may need to end
 LATEST = 3.0  # seconds; ranks that end one after the other share a message, but it is not later than that
 EVERY, OFTEN = 1.0, 0.1  # seconds between two looks at the files of what is waited for, and of what has just been left
-REMIND = 10.0  # seconds after the end of a training in which what is left beside it may end, too
+REMIND = 10.0  # seconds after the end of a training in which what is left next to it may end, too
 BY_SIGNAL = (129, 130, 131, 143)  # HUP, INT, QUIT, TERM
 BY_OPTION, WORKERS = "option", "workers"  # why what is left is not waited for
 
@@ -46,7 +46,7 @@ BY_OPTION, WORKERS = "option", "workers"  # why what is left is not waited for
 class _Rank:
     """One rank that has ended with 0.
 
-    told: somebody knows that it is waited for; counts: a failure before that is the rank's; good: what has trained has
+    told: its wait was reported; counts: a failure before that is the rank's; good: what has trained has
     ended with 0; known: the commands of its own program and of what it has left before
     """
 
@@ -239,12 +239,12 @@ class Leftovers:
                     proc.send(process.pid, each)
 
     def give_up(self) -> None:
-        """Not even SIGKILL has ended what is left."""
+        """Gives up: even SIGKILL has not ended the remaining processes."""
         for name in list(self._ranks):
             self._end(name, 137)
 
     def again(self) -> None:
-        """For the next attempt."""
+        """Prepares the next attempt."""
         self._stops = False
 
 

@@ -1,4 +1,4 @@
-"""The user's limits: the time of the whole job (--timeout), and the time without a line in any log (--hang_timeout)."""
+"""The user's limits: for the whole job (--timeout), and for the time without a new line in any log (--hang_timeout)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Limits:
 
     @property
     def seconds_to_save(self) -> int:
-        """What the ranks have, once --stop_before is reached; else 0."""
+        """The time that the ranks have, once --stop_before is reached; otherwise 0."""
         return max(1, self._before - REPORT) if self.reached == STOP_BEFORE else 0
 
     def watch(self, logs: list[str]) -> None:
@@ -66,7 +66,7 @@ class Limits:
         return bool(self.timeout or self.hang) or self._asks_at is not None
 
     def check(self) -> bool:
-        """Whether a limit is reached; if so, says which."""
+        """Whether a limit is reached; if so, reports which."""
         if not self.any:
             return False
         now = self._now()
@@ -127,7 +127,7 @@ class Limits:
         return found, files
 
     def _is_blind(self, files: object) -> bool:
-        """Whether the logs do not change for another reason than a hang; says so once.
+        """Whether the logs do not change for another reason than a hang; states this once.
 
         If a log was removed, moved or replaced, its rank goes on writing to the old file.  Logs that were never there
         are those of ranks that hang before their start.

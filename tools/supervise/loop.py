@@ -1,7 +1,7 @@
 """The supervisor's loop: it sleeps until something happens to the job, and decides what that means.
 
-One attempt of a job is one call of `run`.  The world (world.py) has the clock, the processes and the events; the hooks
-are what features of the launcher do at a step of the job's life (tools/features).
+One attempt of a job is one call of `run`.  The world (world.py) provides the clock, the processes and the events.  The
+hooks are what the launcher's features do at a step of the job's life (tools/features).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tools.supervise.guardian import Guardian
 
     class World(Protocol):
-        """What the loop needs of it."""
+        """The part of the world that the loop needs."""
 
         def now(self) -> float: ...
         def events(self, seconds: float) -> Iterable[Any]: ...
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         def living_groups(self, groups: set[int]) -> set[int]: ...
 
     class Engine(Protocol):
-        """What the loop needs of it; see tools/engines/base.py."""
+        """The part of an engine that the loop needs; see tools/engines/base.py."""
 
         name: str
         starter: str
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         def status_of(self, status: int) -> int: ...
 
     class Hooks(Protocol):
-        """What features do; see tools/features."""
+        """The actions of the features; see tools/features."""
 
         def failed(self, member: Member, goes_on: bool) -> None: ...
         def hangs(self) -> None: ...
@@ -95,24 +95,24 @@ class Supervisor:
         return member.name == self.engine.name
 
     def starts_ranks(self, member: Member) -> bool:
-        """Whether ranks about which nobody has said anything are lost when it ends."""
+        """Whether ranks without any report are lost when it ends."""
         return member.name in (self.engine.name, self.engine.starter)
 
     def began(self, member: Member, pid: int, *, grouped: bool, told_host: str = "") -> None:
-        """It runs, in a process group of its own; grouped: we can signal that."""
+        """Notes that it runs, in its own process group; grouped: we can signal that."""
         self.members.began(member, self.world.now(), pid, pid if grouped else None, told_host)
         if grouped and self.guardian:
             self.guardian.tell(b"start", pid)
 
     def forget_group(self, member: Member) -> None:
-        """No process of its group is left.  The kernel may reuse the number, so nobody may signal it any more."""
+        """No process of its group is left.  The kernel may reuse the number, so it must not be signalled any more."""
         group = member.group
         self.members.left_behind(member)
         if group is not None and self.guardian:
             self.guardian.tell(b"gone", group)
 
     def lose(self, member: Member) -> None:
-        """Nobody tells how it has ended."""
+        """Notes that the way in which it ended is unknown."""
         member.lost = True
         self.members.ended(member, LOST, self.world.now())
 
@@ -250,7 +250,7 @@ class Supervisor:
         return any(member.gone_since is not None for member in self.members.grouped.values())
 
     def _find_unreported(self) -> None:
-        """Ranks of this host whose agent and watcher were killed, so that nobody tells their end."""
+        """Ranks of this host whose agent and watcher were killed, so that their end is not reported."""
         if not self.engine.tells_ends:
             return
         silent = [m for m in self.members.grouped.values() if not m.child and m.status is None and m.group is not None]
@@ -280,7 +280,7 @@ class Supervisor:
     # ---- what others ask -------------------------------------------------------------------------------------------
 
     def exit_status(self, otherwise: int = 0) -> int:
-        """The exit code if the job ended now; otherwise: what other hosts say."""
+        """The exit code if the job ended now; otherwise: what other hosts report."""
         if self.judge.first is not None:
             return self.judge.first.status or 0
         if self.limits.reached:
@@ -290,6 +290,6 @@ class Supervisor:
         return otherwise
 
     def stopped_by(self, host: str = "") -> str:
-        """What, other than a failure here, has ended the attempt, for launch.json; "" if nothing has."""
+        """What has ended the attempt, other than a failure here, for launch.json; "" if nothing has."""
         signal = f"SIG{self.stopping.signal}" if self.stopping.signal else ""
         return self.limits.reached or signal or host

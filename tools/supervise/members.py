@@ -18,7 +18,7 @@ class Member:
     log:     the path of its log
     child:   it is a process of ours, whose end the kernel tells us
     pid:     of its first process, on its host
-    group:   its process group, while one of its processes lives and we can signal it; else None
+    group:   its process group, while one of its processes lives and we can signal it; otherwise None
     told_host: what its host calls itself, if an agent has told it
     status:  its exit status, 128+N for signal N; None until it has ended
     failed:  it has ended by a failure of its own, before the job was stopped
@@ -26,7 +26,7 @@ class Member:
     leaving: it has ended, but processes of its group may live
     left:    the rank's program ended with 0 and left these processes, with which it ends: (process id, group, command)
     left_ended: they were not waited for, because of --leftovers end
-    left_failed: the process whose failure is the rank's, as (process id, command); else None
+    left_failed: the process whose failure is the rank's, as (process id, command); otherwise None
     handed: it has ended while another program had it, see healing.py
     earlier: the same rank before it was started again, from the first start on
     again:   it was started again, so that another member has its place
@@ -84,7 +84,7 @@ class Member:
         return f"{tenths // 10}.{tenths % 10}"
 
     def commands_left(self) -> list[tuple[int, str]]:
-        """What it has left, for people: (process id, command)."""
+        """The processes that it has left, for people: (process id, command)."""
         return [(pid, command(words)) for pid, _, words in self.left]
 
 
@@ -120,7 +120,7 @@ class Members:
             self.ranks_left += member.rank is not None
 
     def began(self, member: Member, now: float, pid: int, group: int | None = None, told_host: str = "") -> None:
-        """It runs; group: its process group, if we can signal it."""
+        """Notes that it runs; group: its process group, if we can signal it."""
         member.began = now if member.ended is None else min(now, member.ended)  # its start may be told after its end
         member.pid = pid
         member.told_host = told_host or member.told_host
@@ -130,7 +130,7 @@ class Members:
             member.leaving = member.status is not None  # its engine ended before it began
 
     def ended(self, member: Member, status: int, now: float) -> None:
-        """It has ended.  The first report counts."""
+        """Notes that it has ended.  The first report counts."""
         if member.status is not None:
             return
         member.status, member.ended, member.gone_since = status, now, None
@@ -163,5 +163,5 @@ class Members:
 
 
 def command(words: str) -> str:
-    """The words of a command as text of one line, not longer than a message bears."""
+    """The arguments of a command as text in one line, not longer than a message allows."""
     return short(words.rstrip("\0").replace("\0", " "))

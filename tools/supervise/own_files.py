@@ -1,7 +1,7 @@
-"""What a process that a rank has left writes to files of its own comes into the rank's log, too.
+"""Copies into a rank's log what the processes that it left write to files of their own.
 
-A start script says ``python train.py > log.txt 2>&1 &``.  Then the launcher, its report and all that reads the rank's
-log would see nothing of the training.
+A start script may run ``python train.py > log.txt 2>&1 &``.  Without the copy, the launcher, its report and everything
+else that reads the rank's log would see nothing of the training.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Outputs:
         self._last: tuple[int, int] | None = None  # the file whose text is the last in the log
 
     def follow(self, pids: Iterable[int]) -> None:
-        """From now on also the files to which the stdout and stderr of these processes lead."""
+        """Follows also the files to which the stdout and stderr of these processes lead."""
         for pid in pids:
             for stream in (1, 2):
                 if len(self._files) < FILES:
@@ -45,7 +45,7 @@ class Outputs:
             return  # the process or the log is gone, or the file may not be read
 
     def copy(self) -> None:
-        """What has come since the last look."""
+        """Copies what has come since the last look."""
         if not self._files:
             return
         try:
@@ -56,7 +56,7 @@ class Outputs:
             for key, file in self._files.items():
                 self._copy(log, key, file)
         except OSError:
-            return  # the disk is full: the launch says so of its logs
+            return  # the disk is full: the launch states this of its logs
         finally:
             os.close(log)
 
@@ -81,7 +81,7 @@ class Outputs:
         file[1] = done
 
     def close(self, failed: int | None = None) -> None:
-        """Copies the rest, last that of the process which has failed: readers look at the end of a log."""
+        """Copies the rest, that of the failed process last: readers look at the end of a log."""
         for key in self._of_process.get(failed or 0, ()):
             self._files[key] = self._files.pop(key)
         self.copy()

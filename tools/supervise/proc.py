@@ -1,6 +1,6 @@
-"""What the kernel says about processes, in /proc; for the launcher, the guardian and the agents.
+"""Reads what the kernel reports about processes in /proc; for the launcher, the guardian and the agents.
 
-Only what Python has loaded at its start is imported: an agent starts on every rank.
+It imports only what Python has loaded at its start: an agent starts on every rank.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ else:
 signals = _signal  # for those who signal: no other module needs to know of the two names
 
 QUIET: tuple[int, ...] = (_signal.SIGINT, _signal.SIGHUP, _signal.SIGQUIT, _signal.SIGUSR1, _signal.SIGUSR2)
-QUIET += (_signal.SIGTTOU, _signal.SIGXFSZ)  # what a process beside the launcher ignores
+QUIET += (_signal.SIGTTOU, _signal.SIGXFSZ)  # what a process next to the launcher ignores
 SHELLS = (b"sh", b"bash", b"dash", b"zsh", b"ksh", b"ash", b"busybox")
 HELD = ("T", "t")  # states of a process that SIGSTOP or a debugger holds
 SWEEPS, PAUSE = 50, 0.02  # a process may wait in the kernel, so a sweep gives up after a second
@@ -50,7 +50,7 @@ def words(pid: int | str) -> bytes:
 
 
 class Fields(Row):
-    """What proc(5)'s stat says of a process."""
+    """What proc(5)'s stat states about a process."""
 
     name: bytes  # of its program's file, or of the script, cut to 15 bytes
     state: str
@@ -60,7 +60,7 @@ class Fields(Row):
 
 
 def table(without: Container[str] = ()) -> dict[int, Fields]:
-    """All processes that we see; without: not those with these ids."""
+    """All visible processes; without: the ids of those that are left out."""
     found = {}
     for number in numbers():
         if number in without:
@@ -84,7 +84,7 @@ def children(table: Mapping[int, Fields]) -> dict[int, list[int]]:
 
 
 def below(pid: int, children: Mapping[int, Sequence[int]]) -> Iterator[int]:
-    """What descends from the process."""
+    """The descendants of the process."""
     for child in children.get(pid, ()):
         yield child
         yield from below(child, children)
@@ -114,7 +114,7 @@ def numbers() -> Iterator[str]:
 
 
 def living_groups(groups: Iterable[int]) -> set[int]:
-    """Those of the process groups in which a process runs.
+    """The process groups among these in which a process runs.
 
     Zombies do not count, because a container's first process may never reap them.  All of /proc is read once, and only
     for groups that have members at all.
@@ -163,13 +163,13 @@ def send(pid: int, number: int) -> bool:
 
 
 def ignore(*numbers: int) -> None:
-    """From now on this process heeds none of the signals."""
+    """Ignores the signals from now on."""
     for number in numbers:
         _signal.signal(number, _signal.SIG_IGN)
 
 
 def pass_on(pid: int, number: int) -> bool:
-    """Signals one process; False: it got SIGTERM in place of SIGUSR1, which would only kill it: it may save on that."""
+    """Signals one process; False: it got SIGTERM instead of SIGUSR1, which would only kill it: it may save on that."""
     if number == _signal.SIGUSR1 and not _heeds(pid, number):
         send(pid, _signal.SIGTERM)
         return False

@@ -1,4 +1,4 @@
-"""How a job is stopped: SIGTERM to every member, the grace time, SIGKILL to what is left; and signals that order it."""
+"""Stops a job: SIGTERM to every member, the grace time, SIGKILL to the rest; and handles the signals that order it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stopping:
         self.cancelled = False  # the engine itself ends the ranks
         self.asks, self.patience = False, grace
         self.warned = ""  # the name of the signal that announces the end, and does not stop the job by itself: USR1
-        self._asked: set[str] = set()  # the ranks that got SIGTERM in place of it
+        self._asked: set[str] = set()  # the ranks that got SIGTERM instead of it
         self._ordered_at = 0.0
         self._scheduler_told = False  # of the end, after a request
 
@@ -52,7 +52,7 @@ class Stopping:
         self.asks = self._scheduler_told = False
 
     def soon(self) -> None:
-        """From now on the launcher is the cause of every member's end, so none of them counts as a failure."""
+        """Marks the launcher as the cause of every member's end from now on, so none of them counts as a failure."""
         self.state = STOPPING
 
     def begin(self, asks: bool = False, seconds: int = 0) -> None:
@@ -90,7 +90,7 @@ class Stopping:
         return "ask" if self.asks else "stop"
 
     def begin_late(self, member: Member) -> None:
-        """It has begun after the order to stop."""
+        """Handles a member that has begun after the order to stop."""
         if member.group is not None:
             number = signals.SIGKILL if self.state == KILLING else signals.SIGTERM
             self._job.world.signal_group(member.group, number)
@@ -148,7 +148,7 @@ class Stopping:
                 self._job.lose(member)
             self._job.forget_group(member)
         self._job.waiting.give_up()
-        self._job.engine_ended()  # nobody tells any more how ranks of other hosts end
+        self._job.engine_ended()  # the ends of ranks of other hosts are not reported any more
 
     # ---- signals to the launcher -----------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
-"""Ranks that have ended with 0 and left processes: what the supervisor knows of them, and what it says.
+"""Ranks that have ended with 0 and left processes: what the supervisor knows and reports about them.
 
-Which processes these are, leftovers.py finds: here for the ranks that the launcher has started, else in their agents.
+leftovers.py finds these processes: here for the ranks that the launcher has started, otherwise in their agents.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Waiting:
         return min(otherwise, PATIENCE) if self._untold else otherwise
 
     def check(self) -> None:
-        """What time has brought."""
+        """Handles what depends on time."""
         if self.leftovers:
             self.leftovers.check()
         if self._untold and self._job.world.now() >= self._tell_at:
@@ -67,7 +67,7 @@ class Waiting:
     # ---- events ------------------------------------------------------------------------------------------------------
 
     def take(self, event: Left | LeftFailed | LeftEnded) -> None:
-        """What the leftovers of our own ranks, or agents, tell, and the ends of our own children."""
+        """Handles reports about the leftovers of our ranks, or from agents, and the ends of our own children."""
         if isinstance(event, LeftEnded):
             if self.leftovers:
                 self.leftovers.have_ended(event.rows)
@@ -89,7 +89,7 @@ class Waiting:
             if member.group is not None and all(group != member.group for _, group, _ in event.rows):
                 self._job.forget_group(member)
         if event.ends == BY_OPTION:
-            return  # the report says so
+            return  # the report states this
         if not self._untold:
             self._tell_at = self._job.world.now() + (0 if self.leftovers else PATIENCE)
         self._untold.setdefault(how, []).append(event)
@@ -172,6 +172,6 @@ class Waiting:
         return [member for member in self._job.members if member.left and member.status is None]
 
     def give_up(self) -> None:
-        """Not even SIGKILL has ended them."""
+        """Gives up: even SIGKILL has not ended them."""
         if self.leftovers:
             self.leftovers.give_up()

@@ -1,6 +1,6 @@
-"""The world of the supervisor: its clock, its children, the signals that come to it, and files that become readable.
+"""The world of the supervisor: its clock, its children, the signals for it, and files that become readable.
 
-The loop asks for events and gets rows of events.py.  Tests give it another world, without processes and without time.
+The loop asks for events and gets rows of events.py.  Tests use another world, without processes and without time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class World:
     # ---- time ------------------------------------------------------------------------------------------------------
 
     def now(self) -> float:
-        """Seconds on a clock that nobody can set while a job runs."""
+        """Seconds on a clock that cannot be set while a job runs."""
         return time.monotonic()
 
     def sleep(self, seconds: float) -> None:
@@ -61,7 +61,7 @@ class World:
     # ---- signals ---------------------------------------------------------------------------------------------------
 
     def heed_signals(self) -> None:
-        """From now on a signal is an event.  One that the caller ignores stays ignored, as under nohup."""
+        """Turns signals into events from now on.  Signals that the caller ignores stay ignored, as under nohup."""
         wake, wakes = os.pipe()
         for end in (wake, wakes):
             os.set_blocking(end, False)
@@ -117,7 +117,7 @@ class World:
         return os.posix_spawn("/bin/sh", ["sh", *words], environment, **options)  # type: ignore[arg-type]
 
     def fork(self, task: Callable[[], object], *, group: bool = True) -> int:
-        """Runs `task` in a forked child, whose end nobody judges; returns its process id.
+        """Runs `task` in a forked child, whose end is not judged; returns its process id.
 
         group: in a process group of its own, so that Ctrl-C does not reach it.  Raises OSError.
         """
@@ -198,7 +198,7 @@ class World:
         return proc.pass_on(pid, number)
 
     def living_groups(self, groups: set[int]) -> set[int]:
-        """Those in which a process runs."""
+        """The groups among these in which a process runs."""
         return proc.living_groups(groups)
 
     def kill(self, pid: int, number: int = signals.SIGKILL) -> None:
@@ -217,7 +217,7 @@ class World:
     # ---- what can be read ------------------------------------------------------------------------------------------
 
     def watch(self, descriptor: int, take: Take, get: Get = os.read) -> None:
-        """From now on, what can be read there goes to `take`, which returns events; b"" is the end.
+        """Passes what can be read there to `take` from now on, which returns events; b"" is the end.
 
         get: reads; raises BlockingIOError where nothing is there.
         """
@@ -240,7 +240,7 @@ class World:
     # ---- events ----------------------------------------------------------------------------------------------------
 
     def events(self, seconds: float) -> list[Row]:
-        """What has happened, after this time at the latest; empty: nothing."""
+        """The events, after this time at the latest; empty: nothing has happened."""
         heard, self._signals = self._signals, []
         children = self.children
         heard += self._wait(0 if children.ends or children.left_ends or heard else seconds)

@@ -1,1 +1,1 @@
-"""Whether the ranks of a job train one thing together: what speaks against it, each with its evidence."""
+"""Checks whether the ranks of a job train one model together: the signs against it, each with its evidence."""

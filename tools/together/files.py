@@ -1,4 +1,4 @@
-"""A file of weights that two ranks write: both have it open, or MindSpore says so; and the size that ranks print."""
+"""Detects a weights file that two ranks write, from open files or MindSpore's log; and the sizes that ranks print."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FIRST_BYTES = 32 << 10
 _FIRST_LINES = 200
-_LONGEST = 160  # characters of a line that says it; a longer one prints all of a program's settings
+_LONGEST = 160  # characters of a line that states it; a longer one prints all of a program's settings
 _SIZE = re.compile(
     r"(?<![\w.-])(?:rank_size|world_size|group_size|device_num|ranksize|worldsize)\b[\"']?\s*(?:[:=]|is)\s*(\d{1,6})\b(?!\.\d)",
     re.IGNORECASE,
@@ -94,7 +94,7 @@ def lost(texts: dict[int, str]) -> list[Row]:
 
 
 class Said(Record):
-    """What a log says of the size."""
+    """What a log states about the size."""
 
     text: str  # as it is there
     line: int  # from 1

@@ -1,6 +1,6 @@
-"""What was found, as rows for launch.json, and as sentences: while the job runs, in the report and on the page.
+"""The findings, as rows for launch.json, and as sentences: while the job runs, in the report and on the page.
 
-A finding is not a failure.  Where a good job may look alike, nothing is found: a wrong alarm is worse than none.
+A finding is not a failure.  If a good job may look the same, nothing is reported: a false alarm is worse than none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the hosts of a job do not have alike, from what the first agent of each has told (tools/rank/likeness.py)."""
+"""Finds the differences between a job's hosts in the reports of their first agents (tools/rank/likeness.py)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One look at a job, in a forked child of the launcher: what its logs, its processes and its files show.
+"""Takes one look at a job, in a forked child of the launcher: at its logs, its processes and its files.
 
-Of many ranks some are looked at, and of long logs some parts: a look takes a tenth of a second, with many ranks and
-long logs two.
+Of many ranks only some are examined, and of long logs only parts. A look takes a tenth of a second, with many ranks and
+long logs two seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def chosen(ranks: Sequence[int]) -> list[int]:
 def tell(tells: int, job: Job) -> None:
     """Writes a line for each finding, as JSON, one that says whether a log has a loss, and one with a number of saves.
 
-    Each is written when it is known: whoever waits may not wait for all of them.
+    Each is written when it is known: a reader may not wait for all of them.
     """
     for said in look(job):
         data = f"{json.dumps(said)}\n".encode()

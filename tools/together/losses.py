@@ -1,7 +1,7 @@
-"""Whether the losses of the ranks fit to one training: from the numbers in their logs, step by step.
+"""Checks whether the losses of the ranks fit one training, from the numbers in their logs, step by step.
 
-In data parallel each rank prints the loss of its own part of the data.  So in every step they differ a little, and in
-the long run they are alike.
+In data parallel each rank prints the loss of its own part of the data.  So the losses differ a little in every step,
+and are alike in the long run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def of_logs(logs: dict[int, Series]) -> Losses:
 
 
 def find(losses: Losses, each_has_own: Callable[[], bool]) -> list[Row]:
-    """What is odd about them.
+    """Finds what is unusual about them.
 
     each_has_own: whether each rank is known to print the loss of its own data; asked only if all losses are the same.
     """

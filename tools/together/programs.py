@@ -1,7 +1,8 @@
-"""Whether each rank of a program prints the loss of its own data: its text says so, or nobody knows.  Nothing is run.
+"""Determines from a program's text whether each rank prints the loss of its own data, or whether that is unknown.
 
-Under data parallel MindSpore's own callbacks, and a program that prints what its step returns, do.  A program that also
-names another parallel mode, or adds up values of all ranks itself, may print what all ranks have in common.
+Nothing is run.  Under data parallel MindSpore's own callbacks print it, and so does a program that prints what its step
+returns.  A program that also names another parallel mode, or adds up values of all ranks itself, may print a common
+value of all ranks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Who writes the weights: the kernel tells when a file is opened in a folder that has some, and then who has it open.
+"""Detects which processes write the weights: the kernel reports when a file is opened in a folder that has some.
 
-Small weights are written within milliseconds, so a look now and then would hardly ever see it.
+/proc then shows which process has it open. Small weights are written within milliseconds, so occasional looks would
+hardly ever see it.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def watch(places: Sequence[str], job: str, seconds: float, lifeline: int = -1) -
 class _Events:
     """What the kernel reports of the folders.  Raises OSError where it tells nothing.
 
-    over: nobody waits for what is seen any more
+    over: what is seen is not waited for any more
     """
 
     def __init__(self, places: Sequence[str], lifeline: int) -> None:
@@ -109,7 +110,7 @@ class _Events:
             self._poll.register(lifeline, 0)  # its end is reported anyway
 
     def wait(self, seconds: float) -> tuple[bool, int]:
-        """Waits for one event, for at most so long.
+        """Waits for one event, for at most this long.
 
         Returns whether a file of weights was opened or made, and how many were written to their end.
         """

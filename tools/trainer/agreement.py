@@ -1,4 +1,4 @@
-"""Shares values among the ranks of a job; all ranks must make each of these calls at the same time."""
+"""Exchanges values among the ranks of a job; all ranks must make each of these calls at the same time."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The time before the collective: what a rank takes for its data and its gradients, before it waits for the others.
+"""Measures the time before the collective: a rank's time for its data and gradients, before it waits for the others.
 
-In data parallel all ranks wait in the exchange of gradients for the slowest, so their step times are alike.  This time
-differs.  To take it, a step runs as two programs (tools/trainer/steps.py), which costs some time: so it is asked for.
+In data parallel all ranks wait for the slowest in the exchange of gradients, so their step times are alike.  This time
+differs.  To measure it, a step runs as two programs (tools/trainer/steps.py).  That costs some time, so it is optional.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def is_measured(config: dict[str, Any], ranks: int, environ: Mapping[str, str] =
 
 
 def note(config: dict[str, Any], ranks: int, environ: Mapping[str, str] = os.environ) -> str:
-    """The line for a job that was asked for this time and cannot take it; else nothing."""
+    """The line for a job that was asked for this time and cannot take it; otherwise nothing."""
     reason = why_not(config, ranks) if _is_wanted(config, environ) else ""
     return tr("the lines have no time before the collective: {reason}", reason=reason) if reason else ""
 

@@ -1,4 +1,4 @@
-"""Builds what is trained: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
+"""Builds the training: network, loss, optimizer, and the MindSpore Model that runs them in the config's mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands of the trainer share: their arguments, and their end after a refusal."""
+"""Code that the commands of the trainer share: their arguments, and their end after a refusal."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""A request to end, as this rank hears it: SIGTERM, or SIGUSR1 of a batch system.
+"""Receives a request to end in this rank: SIGTERM, or SIGUSR1 of a batch system.
 
 MindSpore sends SIGTERM to its own process when it loses the job, and our launcher sends it to all ranks after a
 failure.  Then nothing can be saved together, and the rank ends at once.  So under our launcher SIGTERM is a request
-only where a file says so, which the launcher or the rank's agent has written before (tools/trainer/request_file.py).
+only if a file states it.  The launcher or the rank's agent has written this file before
+(tools/trainer/request_file.py).
 
 A rank may wait inside MindSpore for others that are gone.  Python runs no handler of a signal then, but the kernel
 writes the signal's number into a pipe, and a thread reads it.  Nothing here imports MindSpore.
@@ -23,7 +24,7 @@ _ASKING = (signal.SIGTERM, signal.SIGUSR1)
 
 
 class Requests:
-    """asked: somebody wants this rank to end.  file: the launcher's; empty: without a launcher each signal counts."""
+    """asked: this rank's end was requested.  file: the launcher's; empty: without a launcher each signal counts."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -31,7 +32,7 @@ class Requests:
         self._wakes = -1
 
     def heed(self) -> None:
-        """From now on these signals are requests; called in the main thread.  Again: MindSpore may have replaced us."""
+        """Makes these signals requests; called in the main thread, and again: MindSpore may have replaced us."""
         if self._wakes < 0:
             reads, self._wakes = os.pipe()
             os.set_blocking(self._wakes, False)
@@ -63,7 +64,7 @@ class Requests:
             os._exit(128 + number)  # as without a handler
 
     def _asks(self) -> bool:
-        """Whether SIGTERM is a request, as the file says."""
+        """Whether SIGTERM is a request, as the file states."""
         end = time.monotonic() + PATIENCE
         while (found := request_file.read(self.file)) is None and time.monotonic() < end:
             time.sleep(LOOK_EVERY)
@@ -71,7 +72,7 @@ class Requests:
 
 
 def of_this_rank() -> Requests:
-    """Those of the launcher that has started this process, if one has."""
+    """The requests of the launcher that has started this process, if one has."""
     folder = os.environ.get("LOG_DIR", "") if "LAUNCH_JOB" in os.environ else ""
     return Requests(request_file.path(folder) if folder else "")
 

@@ -1,7 +1,7 @@
-"""Why MindSpore has no GPUs here: what its GPU back end needs, and does not find.
+"""Explains why MindSpore has no GPUs here: what its GPU back end needs, and does not find.
 
 MindSpore 2.10's wheel has one back end for CUDA 11.1 and one for 11.6.  On import MindSpore asks nvcc in CUDA_HOME for
-CUDA's version and loads the one that fits.  Its own message names the variable nowhere.
+CUDA's version and loads the one that fits.  MindSpore's own message does not name the variable.
 """
 
 from __future__ import annotations

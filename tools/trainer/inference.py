@@ -1,4 +1,4 @@
-"""What the commands that use a trained network share: its config, and its weights from checkpoints of any job."""
+"""Code that commands with a trained network share: its config, and its weights from checkpoints of any job."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A rank in its job: its device, its place among the ranks, and its end.
 
-Nothing here imports MindSpore at the top: that takes 2.5 s, and comes when there is something to train.
+Nothing here imports MindSpore at the top: that takes 2.5 s, and happens only for a training.
 """
 
 from __future__ import annotations

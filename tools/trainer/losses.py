@@ -56,7 +56,7 @@ class CTCLoss(nn.Cell):
 
 
 class DBLoss(nn.Cell):
-    """What DBNet learns from: cross entropy of the text's pixels, distance of the thresholds, and dice.
+    """The loss of DBNet: cross entropy of the text's pixels, distance of the thresholds, and dice.
 
     maps: float32 (batch, 3, h, w), see tools.trainer.models.dbnet.DBNet; label: float32 (batch, 5, h, w), see
     tools.trainer.datasets.text_boxes.  The weights bce_scale and l1_scale are the paper's alpha and beta.
@@ -76,7 +76,7 @@ class DBLoss(nn.Cell):
         return self.dice(binary, text, mask) + self.bce_scale * cross_entropy + self.l1_scale * distance
 
     def balanced_cross_entropy(self, probability: Tensor, text: Tensor, background: Tensor) -> Tensor:
-        """Text and background weigh alike, however few pixels are text."""
+        """Gives text and background the same weight, however few pixels are text."""
         probability = ops.clamp(probability, self.eps, 1 - self.eps)
         of_text = -(ops.log(probability) * text).sum() / (text.sum() + self.eps)
         of_background = -(ops.log(1 - probability) * background).sum() / (background.sum() + self.eps)

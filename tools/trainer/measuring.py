@@ -1,4 +1,4 @@
-"""Measures a network on held-out data: during training, at its end, and alone; ends training that no longer helps."""
+"""Measures a network on held-out data: during training, at its end, and alone; stops training that no longer helps."""
 
 from __future__ import annotations
 

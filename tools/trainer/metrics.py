@@ -1,6 +1,6 @@
-"""How good a network is on held-out data.  Each metric is updated with (output of the network, label).
+"""Metrics of a network on held-out data; each metric is updated with (output of the network, label).
 
-A metric counts, so that several ranks can measure a part each: what they counted is added up.
+A metric counts, so that several ranks can measure a part each: their counts are added up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Count(Metric):
 
     @property
     def counts(self) -> list[int]:
-        """What was counted since `clear`."""
+        """The counts since `clear`."""
         return [int(getattr(self, name)) for name in self.COUNTS]
 
     @counts.setter
@@ -164,7 +164,7 @@ def iou(one: Rectangle, other: Rectangle) -> float:
 
 
 def matches(found: list[Rectangle], wanted: list[Rectangle], overlap: float) -> int:
-    """How many pairs there are, each box in one of them at most, the best first."""
+    """The number of pairs, each box in one of them at most, the best first."""
     pairs = sorted(
         ((iou(one, other), i, j) for i, one in enumerate(found) for j, other in enumerate(wanted)), reverse=True
     )

@@ -1,6 +1,6 @@
-"""The place of a process in its job, by its environment: its device, the number of ranks, and whether they meet.
+"""The place of a process in its job, from its environment: its device, the number of ranks, and whether they connect.
 
-Our launcher sets RANK_SIZE and DEVICE_ID, and so does msrun.  mpirun and srun have variables of their own.
+Our launcher sets RANK_SIZE and DEVICE_ID, and so does msrun. mpirun and srun have variables of their own.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MEETING = {
 
 
 def ranks_of(config: dict[str, Any]) -> int:
-    """How many ranks the job of this process has; 1 when it is not distributed.  Raises Unusable."""
+    """The number of ranks in the job of this process; 1 if it is not distributed.  Raises Unusable."""
     if not config["system"]["distribute"]:
         return 1
     # SLURM_NTASKS would not do: a batch script has it, too, and is one process
@@ -34,7 +34,7 @@ def ranks_of(config: dict[str, Any]) -> int:
 
 
 def device() -> int:
-    """The number of this process's device: by default that of its place on this host.  Raises Unusable."""
+    """The number of this process's device: by default its place on this host.  Raises Unusable."""
     return _number(("DEVICE_ID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"), default=0, least=0)
 
 

@@ -1,4 +1,4 @@
-"""The lines that training prints while it runs, and when it stops by itself.
+"""Prints the lines of training while it runs, and when it stops by itself.
 
 The lines have a fixed form, which tools/plot_log.py and other tools read:
 
@@ -33,7 +33,7 @@ class Progress(ms.Callback):
     calls back once an epoch only, for its last step, and the time for data cannot be told from the rest.
 
     epochs, batch: how many epochs there are in all, and samples in a step of all ranks together; without them no line
-    says when training ends, and how many samples it takes a second.
+    states when training ends, and how many samples it takes a second.
 
     own_ended: when, by `clock`, the rank was done with its own part of the last step.  With it the lines say how long a
     step took until then, with its data: the time before the collective, which shows a slow rank.

@@ -1,7 +1,7 @@
-"""The file that tells ranks why SIGTERM comes: to save and to end, or because the job has failed.
+"""The file that tells ranks the reason of SIGTERM: to save and to end, or because the job has failed.
 
-It is in the run's folder, and is there before the signal.  It has the form that MindSpore's callback OnRequestExit
-reads from its config_file.
+It is in the run's folder, and exists before the signal.  It has the form that MindSpore's callback OnRequestExit reads
+from its config_file.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _remove(file: str) -> None:
 
 
 def read(file: str) -> bool | None:
-    """Whether it asks the ranks to save and to end; None: it says nothing."""
+    """Whether it asks the ranks to save and to end; None: it states nothing."""
     import json  # few launches get so far
 
     try:

@@ -1,4 +1,4 @@
-"""Saves checkpoints during training and when it is asked to end, and resumes a run from them."""
+"""Saves checkpoints during training and on a request to end, and resumes a run from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAVED = "asked to end: the checkpoint is saved"  # tools/features/saving.py look
 
 
 class SaveCheckpoints(ms.Callback):
-    """Saves a labelled checkpoint after every epoch, or every so many steps, and removes the run's oldest.
+    """Saves a labelled checkpoint after every epoch, or every N steps, and removes the run's oldest.
 
     network: the training step with network and optimizer in it; label: what all checkpoints of this rank
     share; prefix: how file names begin; section: the config's `train`; done: steps done before this training.
@@ -79,7 +79,7 @@ class SaveCheckpoints(ms.Callback):
 
 
 class Continuation:
-    """From where a run starts: the epochs and steps that are done, and the callback that saves the next.
+    """The point from which a run starts: the finished epochs and steps, and the callback that saves the next.
 
     With RESUME=1 in the environment it goes on from this run's own checkpoints, with
     train.resume_from from another folder's.  What it finds in neither it refuses; after a restart by the launcher it

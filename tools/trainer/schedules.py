@@ -1,4 +1,4 @@
-"""The learning rate of every step, as the section `scheduler` of a config says.  Nothing here imports MindSpore."""
+"""The learning rate of every step, from the section `scheduler` of a config; nothing here imports MindSpore."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A training step with a loss scale and clipped gradients, a step in two parts, and mixed precision of a network.
 
-MindSpore's own step with a loss scale asks the device whether a number overflowed, which CPUs do not know.  This one
-looks at the gradients, after the ranks have shared them.  All ranks decide alike.
+MindSpore's own step with a loss scale asks the device whether a number overflowed, which CPUs cannot answer.  This one
+looks at the gradients, after the ranks have shared them.  So all ranks decide alike.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _sharing(weights: ms.ParameterTuple, mean: bool, ranks: int, together: bool 
 class Update(nn.Cell):
     """The rest of a step: the `ranks` share their gradients, and the optimizer changes the weights.  Returns the loss.
 
-    mean: whether the gradients are averaged; else they are added up.
+    mean: whether the gradients are averaged; otherwise they are added up.
     """
 
     def __init__(self, optimizer: nn.Optimizer, ranks: int, mean: bool = True) -> None:
@@ -117,7 +117,7 @@ class Update(nn.Cell):
 
 
 class ScaledUpdate(nn.Cell):
-    """As Update, of gradients with a loss scale; norm: the largest that they may have together, or None.
+    """Like Update, for gradients with a loss scale; norm: the largest that they may have together, or None.
 
     Returns (loss, whether the gradients were finite, the loss scale): where they were not, no weight has changed.
     """
@@ -235,7 +235,7 @@ class InFloat16(nn.Cell):
 
 
 def lower_precision(network: nn.Cell, level: str) -> nn.Cell:
-    """The network that computes in float16 as far as `level` says; weights and outputs are float32.
+    """The network that computes in float16 as far as `level` states; weights and outputs are float32.
 
     O1 is done here: MindSpore's way writes a folder rewritten_network, with code, into the current one.
     """

@@ -1,7 +1,7 @@
-"""What a schema cannot check in a rank table: one small function per rule.
+"""The rules for what a schema cannot check in a rank table: one small function per rule.
 
-The modules are by subject.  Those that every table needs are imported here.  `broken` imports the rest
-when a table has that format, because a launch pays for every import.
+The modules are grouped by subject.  Those that every table needs are imported here.  `broken` imports the others only
+for a table of their format, because every import adds to the launch time.
 """
 
 from __future__ import annotations

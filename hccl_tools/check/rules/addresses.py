@@ -1,4 +1,4 @@
-"""Rules on the devices' addresses."""
+"""Rules for the addresses of devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of MindSpore's cross-cluster extension of version 1.0."""
+"""Rules for MindSpore's cross-cluster extension of version 1.0."""
 
 from __future__ import annotations
 

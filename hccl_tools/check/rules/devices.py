@@ -1,4 +1,4 @@
-"""Rules on device ids and ports."""
+"""Rules for device ids and ports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules for one chip generation only."""
+"""Rules for a single chip generation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which devices of a 910A host can run one job; the launcher and the rank-table tools share this."""
+"""Determines which devices of a 910A host can run one job, for the launcher and the rank-table tools."""
 
 from __future__ import annotations
 

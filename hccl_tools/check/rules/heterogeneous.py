@@ -1,4 +1,4 @@
-"""Rules of version 1.1."""
+"""Rules for version 1.1."""
 
 from __future__ import annotations
 

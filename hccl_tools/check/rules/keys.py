@@ -1,4 +1,4 @@
-"""Keys that are almost the name of one that HCCL reads."""
+"""Rules for misspelt keys: names that are almost a key that HCCL reads."""
 
 from __future__ import annotations
 

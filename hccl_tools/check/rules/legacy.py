@@ -1,4 +1,4 @@
-"""Rules of the two formats without a version: lab and cloud."""
+"""Rules for the two formats without a version: lab and cloud."""
 
 from __future__ import annotations
 

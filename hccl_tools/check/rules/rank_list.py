@@ -1,4 +1,4 @@
-"""Rules of version 2.0 (Ascend 950).
+"""Rules for version 2.0 (Ascend 950).
 
 Source of all rules: hcomm, coll_communicator_mgr/rank_graph/rank_table_info, and HCCL's manual for 950.
 """

@@ -1,4 +1,4 @@
-"""Rules on rank ids."""
+"""Rules for rank ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a rule declares itself, and which rules apply to a table."""
+"""Registers the rules, and selects those that apply to a table."""
 
 from __future__ import annotations
 

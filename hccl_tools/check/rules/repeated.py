@@ -1,4 +1,4 @@
-"""The one way to look for values that may occur only once."""
+"""Finds repeated values that must be unique."""
 
 from __future__ import annotations
 

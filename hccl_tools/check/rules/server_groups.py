@@ -1,4 +1,4 @@
-"""What super pods and clusters have in common: both are lists of servers of server_list."""
+"""Code that super pods and clusters share: both are lists of servers from server_list."""
 
 from __future__ import annotations
 

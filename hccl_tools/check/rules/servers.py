@@ -1,4 +1,4 @@
-"""Rules on servers: their names and addresses, and their order."""
+"""Rules for servers: their names, addresses and order."""
 
 from __future__ import annotations
 

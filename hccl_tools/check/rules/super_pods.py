@@ -1,4 +1,4 @@
-"""Rules of version 1.2: A3 super pods."""
+"""Rules for version 1.2: A3 super pods."""
 
 from __future__ import annotations
 

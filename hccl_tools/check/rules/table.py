@@ -1,4 +1,4 @@
-"""Rules on the table as a whole: its status and its counts."""
+"""Rules for the whole table: its status and its counts."""
 
 from __future__ import annotations
 

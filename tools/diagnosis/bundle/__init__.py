@@ -1,1 +1,1 @@
-"""Packs the logs of a job into one file for somebody else, cut to size and without secrets."""
+"""Packs the logs of a job into one file for another person, limited in size and without secrets."""

@@ -1,4 +1,4 @@
-"""The one new file: a tar.gz that is there whole or not at all, never replaces anything, and only its owner reads."""
+"""Writes the archive: a complete tar.gz or none, which replaces no file and which only its owner can read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The beginning and the end of a log: a few megabytes, however large it is, without secrets, also where it is cut."""
+"""Keeps the beginning and the end of a log: a few megabytes at most, with secrets masked even at the cut."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HEAD, TAIL = 1 << 20, 4 << 20
 MOST = HEAD + TAIL
 MOST_UNPACKED = 4 << 30  # bytes: a small archive may hold any number of them
 _BLOCK = 1 << 20
-_NEAR = 512 << 10  # bytes from the place of a cut in which a line must end, else the line itself is cut
+_NEAR = 512 << 10  # bytes from the place of a cut in which a line must end, otherwise the line itself is cut
 _LEFT_OUT = b"--- %d bytes are left out here ---\n"
 NOT_REGULAR = marked("it is not a regular file")
 _REPLACED = marked("another file is there now")

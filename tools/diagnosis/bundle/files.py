@@ -1,4 +1,4 @@
-"""Which files go into a bundle, in which order: what explains most comes first, in case that not all of it has room."""
+"""Selects and orders the files of a bundle: the most informative first, because some may not fit."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _add_folder(found: Collection, folder: str, name: str, failed: set[str] | No
 
 
 def _add_file(found: Collection, entry: os.DirEntry[str], name: str, failed: set[str] | None) -> None:
-    """A file beside the logs of ranks; failed: the members that failed by themselves, None in an earlier attempt."""
+    """A file next to the logs of ranks; failed: the members that failed by themselves, None in an earlier attempt."""
     if not _OF_RUN.fullmatch(entry.name):
         return
     member = os.path.splitext(entry.name)[0]
@@ -220,7 +220,7 @@ def of_paths(paths: list[str]) -> Collection:
 
 
 def is_log(name: str) -> bool:
-    """Whether a file of that name is a log, or says who is who in logs."""
+    """Whether a file of that name is a log, or states who is who in logs."""
     base = os.path.basename(name)
     if base == "launch.json" or base.endswith((".stack", *_ARCHIVES)) or _PAPER.fullmatch(base):
         return True

@@ -1,4 +1,4 @@
-"""Takes secrets out of logs: what has a secret's name or form, and the values of the job's own secrets."""
+"""Masks secrets in logs: text with the name or form of a secret, and the values of the job's own secrets."""
 
 from __future__ import annotations
 
@@ -235,7 +235,7 @@ def find(text: bytes, lower: bytes) -> Iterator[Found]:
 
 
 def broken(text: bytes, end: int) -> int:
-    """Where a word that goes on in the next lines ends; `end`: its end on the first of them."""
+    """The end of a word that continues in the next lines; `end`: its end on the first of them."""
     found = _BROKEN.match(text, end)
     return found.end() if found else end
 

@@ -1,4 +1,4 @@
-"""Which names are those secrets have: variables, options and fields; and which of their values are not secret."""
+"""Recognises the names of secrets (variables, options, fields), and values under these names that are not secret."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def is_secret(name: str) -> bool:
 
 
 def may_hide(name: str, is_option: bool, is_set: bool) -> bool:
-    """Whether what has this name in a log may be a secret.
+    """Whether something with this name in a log may be a secret.
 
     is_option: --NAME; is_set: NAME=VALUE, not NAME: VALUE.  Logs are full of words such as key and token, which count
     less there than in a list of variables.

@@ -1,4 +1,4 @@
-"""The names of the pages that a bundle has beside the logs."""
+"""The names of the pages that a bundle contains in addition to the logs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ _ALL = (EXPLANATION, CONTENTS, MASKED, DOCTOR, VERSIONS)
 
 
 def is_page(name: str, others: Collection[str]) -> bool:
-    """Whether the file `name` is one of them: beside it are the two that every bundle has."""
+    """Whether the file `name` is one of them: next to it are the two that every bundle has."""
     folder, base = os.path.split(name)
     return base in _ALL and all(os.path.join(folder, page) in others for page in (CONTENTS, MASKED))

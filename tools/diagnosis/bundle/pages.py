@@ -1,4 +1,4 @@
-"""The pages that a bundle has beside the logs: what is in it, what is masked, this machine, its versions."""
+"""Writes the pages of a bundle: what is in it, what is masked, this machine, its versions."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _release() -> str:
 
 @cache
 def _of_this_project() -> str:
-    """What git calls this checkout; "": it does not say.  A process that makes several pages asks once."""
+    """What git calls this checkout; "": it does not state it.  A process that makes several pages asks once."""
     status, said = _run(["git", "-C", project.ROOT, "describe", "--always", "--dirty", "--tags"], 5)
     return said.strip() if status == 0 else ""
 
@@ -187,7 +187,7 @@ def _file(path: str) -> list[str]:
 
 
 def summary(masked: dict[str, Counter[str]], left_out: list[LeftOut], most: int = 10) -> list[str]:
-    """What stderr says of a bundle."""
+    """What stderr prints about a bundle."""
     lines = []
     for name, counts in list(masked.items())[:most]:
         number = sum(counts.values())

@@ -1,4 +1,4 @@
-"""Takes secrets out of environments and launch.json, whose form says where a value begins and ends."""
+"""Masks secrets in environments and in launch.json, whose form shows where a value begins and ends."""
 
 from __future__ import annotations
 

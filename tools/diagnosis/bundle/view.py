@@ -1,4 +1,4 @@
-"""A log as it is searched: without what hides a word from a search, and with the way back to the log's own bytes."""
+"""A searchable view of a log: without characters that hide a word, and with a mapping to the log's own bytes."""
 
 from __future__ import annotations
 

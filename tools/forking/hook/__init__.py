@@ -1,1 +1,1 @@
-"""The folder that the parent of ranks which import once has first in PYTHONPATH; see sitecustomize.py in it."""
+"""The first folder in PYTHONPATH of the parent of ranks that import once; see sitecustomize.py in it."""

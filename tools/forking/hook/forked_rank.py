@@ -1,6 +1,6 @@
-"""How a fork of the parent becomes a rank: its log, its cores, its environment, its words, and what is random.
+"""Turns a fork of the parent into a rank: its log, its cores, its environment, its arguments, and its random state.
 
-Like sitecustomize.py beside it, this file imports nothing but what Python has loaded.
+Like sitecustomize.py, this file imports only what Python has already loaded.
 """
 
 import os
@@ -22,7 +22,7 @@ def write(descriptor: int, text: bytes) -> None:
 
 
 class Memory:
-    """Where the kernel shows others the command and the environment of this process.
+    """The memory where the kernel shows others the command and the environment of this process.
 
     The variables of the parent alone are the last ones.  They leave room for those of a rank.
     """
@@ -36,7 +36,7 @@ class Memory:
             self.environment += file.read().index(b"\0" + first + b"=") + 1
 
     def show(self, words: bytes, variables: bytes) -> None:
-        """Without that right, or room, others see the parent's."""
+        """Shows the rank's command; without the right, or without room, others see the parent's."""
         try:
             with open("/proc/self/mem", "r+b", buffering=0) as memory:
                 texts = [(self.environment, self.end, variables)]
@@ -50,7 +50,7 @@ class Memory:
 
 
 def take_streams(log: bytes) -> None:
-    """stdout and stderr of this process are the log from now on; what the imports have printed comes first."""
+    """Makes the log stdout and stderr of this process; the output of the imports comes first."""
     sys.stdout.flush()
     with open("/proc/self/fd/1", "rb") as file:
         printed = file.read(END_OF_LOG)
@@ -62,7 +62,7 @@ def take_streams(log: bytes) -> None:
 
 
 def take_words(words: list[str]) -> None:
-    """The words of the command, where they differ from rank to rank."""
+    """Sets the arguments of the command, if they differ from rank to rank."""
     own = len(sys.argv) - 1
     sys.argv[1:] = words[len(words) - own :]
     if hasattr(sys, "orig_argv"):
@@ -70,7 +70,7 @@ def take_words(words: list[str]) -> None:
 
 
 def take_seeds() -> None:
-    """What is random, or named by the process, at an import; Python's `random` takes a seed in each fork by itself."""
+    """Renews what an import made random or bound to the process; Python's `random` reseeds itself in each fork."""
     if "threading" in sys.modules:
         sys.modules["threading"].current_thread()._set_native_id()
     if "numpy.random" in sys.modules:
@@ -87,14 +87,14 @@ def by_taker(frame: object) -> bool:
 
 
 def take_numbers() -> None:
-    """What MindSpore does at its import with the rank's numbers of Open MPI, which the parent did not have."""
+    """Makes MindSpore read Open MPI's rank numbers again: the parent did not have them when it imported MindSpore."""
     module, name = TAKER
     if module in sys.modules:
         getattr(sys.modules[module], name, lambda: None)()
 
 
 def take_device(fault: str) -> None:
-    """MindSpore reads DEVICE_ID at its import, so it gets the rank's now.
+    """Gives MindSpore the rank's DEVICE_ID now, because MindSpore reads it at its import.
 
     fault: what to say if it does not take it; empty: that is not asked, because the program may change it only before.
     """
@@ -108,7 +108,7 @@ def take_device(fault: str) -> None:
 
 
 def tell_late(line: str, beginnings: tuple[bytes, ...]) -> None:
-    """From now on, says so when the program sets a variable that a module has read at its import, once of each.
+    """From now on, states this when the program sets a variable that a module has read at its import, once of each.
 
     beginnings: of the names of such variables; a whole name ends with "=".
     """
@@ -126,7 +126,7 @@ def tell_late(line: str, beginnings: tuple[bytes, ...]) -> None:
 
 
 def become(rank: dict, orders: dict, memory: Memory, gate: int) -> None:  # type: ignore[type-arg]
-    """This fork becomes the rank, as soon as the launcher knows it."""
+    """Makes this fork the rank, as soon as the launcher knows it."""
     take_streams(rank["log"])
     if rank["cores"]:
         os.sched_setaffinity(0, rank["cores"])

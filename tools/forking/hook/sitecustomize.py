@@ -1,9 +1,9 @@
-"""What runs in the parent of ranks that import once: Python's `site` finds it here, at the start of the ranks' command.
+"""Runs in the parent of ranks that import once: Python's `site` imports it at the start of the ranks' command.
 
-The parent is started with the command of a rank and with this folder first in PYTHONPATH.  So when it has imported and
-forked, Python goes on in each fork as in any start, and the program cannot tell.  For the same reason this file imports
-nothing but what Python has loaded, and leaves nothing behind.  tools/forking/importing.py is its other end, and
-has the form of the orders and of the lines that it gets.
+The parent is started with the command of a rank and with this folder first in PYTHONPATH.  After the imports and the
+fork, Python continues in each fork as in any start, and the program cannot see a difference.  For the same reason this
+file imports only what Python has already loaded, and leaves nothing behind. tools/forking/importing.py is its other
+end, and defines the form of the orders and of the lines that it receives.
 """
 
 import marshal
@@ -13,7 +13,7 @@ import sys
 HAD_COLLECTOR = "gc" in sys.modules
 import gc
 
-import forked_rank  # beside this file; nothing else may find it
+import forked_rank  # next to this file; nothing else may find it
 
 CANNOT_START, INTERRUPTED = 78, 130
 HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -54,7 +54,7 @@ def set_environment(found: dict) -> None:  # type: ignore[type-arg]
 
 
 def step_aside(before: "bytes | None") -> None:
-    """As if this folder and this file were not there; before: the PYTHONPATH of the ranks, None: it is not set."""
+    """Hides this folder and this file; before: the PYTHONPATH of the ranks, None: it is not set."""
     folder = os.path.dirname(__file__)
     sys.path[:] = [path for path in sys.path if path != folder]
     sys.path_importer_cache.pop(folder, None)
@@ -78,7 +78,7 @@ def step_aside(before: "bytes | None") -> None:
 
 
 def threads() -> int:
-    """How many there are; those that end when the process forks, and begin anew in the fork, do not count."""
+    """The number of threads; those that end at a fork, and begin again in the fork, do not count."""
     found = len(os.listdir("/proc/self/task"))
     if found > 1:
         child = os.fork()
@@ -116,7 +116,7 @@ def descriptors() -> "dict[tuple[str, int, int], str]":
 
 
 def first_path(program: str) -> str:
-    """What Python puts first into sys.path for this file, or for -m if it is empty; empty: nothing, with its -P."""
+    """Python's first entry in sys.path for this file, or for -m if it is empty; empty: none, as with its -P."""
     if getattr(sys.flags, "safe_path", False):
         return ""
     return os.path.dirname(os.path.realpath(program)) if program else os.getcwd()
@@ -137,7 +137,7 @@ def imported(module: str, needed: bool) -> str:
 
 
 def shared(module: str, before: "dict[tuple[str, int, int], str]", environment: Reads) -> str:
-    """What the import has left that forks cannot share, or ""; before: the descriptors before it."""
+    """Objects of the import that forks cannot share, or ""; before: the descriptors before it."""
     if environment.read:
         return f"variable {module} {os.fsdecode(environment.read[0])}"
     if (number := threads()) > 1:
@@ -180,7 +180,7 @@ def import_all(orders: dict, tells: int) -> str:  # type: ignore[type-arg]
 
 
 def lead_group(pid: int) -> None:
-    """This process, or a fork of it, has a process group of its own from now on; 0: this process."""
+    """Gives this process, or a fork of it, its own process group; 0: this process."""
     try:
         os.setpgid(pid, pid)
     except OSError:
@@ -210,7 +210,7 @@ def fork() -> "tuple[int, int]":
         rank = os.fork()
     except OSError:
         os._exit(CANNOT_START)
-    lead_group(rank)  # both do it, so that it is done when anybody knows the rank
+    lead_group(rank)  # both do it, so that it is done when the rank is known
     if rank:
         forked_rank.write(told, b"%d" % rank)
         os._exit(0)
@@ -258,7 +258,7 @@ def main() -> None:
         run(text)
     except KeyboardInterrupt:
         os._exit(INTERRUPTED)
-    except BaseException:  # `site` would say so, and go on with the program
+    except BaseException:  # `site` would state this, and go on with the program
         sys.excepthook(*sys.exc_info())
         os._exit(CANNOT_START)
 

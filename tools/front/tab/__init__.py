@@ -1,1 +1,1 @@
-"""TAB in bash and zsh: what may come next in a command line of ours.  The shells ask; Python knows."""
+"""TAB completion in bash and zsh for our command lines: the shells ask, Python answers."""

@@ -1,10 +1,10 @@
 """Answers a shell at TAB: ``answer.py SHELL front|file LINE REPLACED``, from tab.bash and tab.zsh.
 
-LINE is the command line up to the cursor, as it was typed; REPLACED is the end of it that the shell replaces.  Lines of
-the answer: ``native KIND``: what the shell should list itself; ``word TEXT``: a word of ours; ``name TEXT``: a name of
-the user's, which the shell must quote.  zsh lists programs and configs itself.
+LINE is the command line up to the cursor, as it was typed.  REPLACED is the end of it that the shell replaces.  Lines
+of the answer: ``native KIND``: what the shell should list itself; ``word TEXT``: a word of ours; ``name TEXT``: a name
+of the user's, which the shell must quote. zsh lists programs and configs itself.
 
-The line is not complete yet: quotes are taken away, and nothing in it is carried out.
+The line is not complete yet: quotes are removed, and nothing in it is executed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TAB in a launch: its options and their values, programs and configs, nothing of ours behind them."""
+"""Completes a launch: its options and their values, programs and configs, but nothing of ours after them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Place(Record):
 
 
 def find(script: str, words: Sequence[str], begun: str) -> Offer:
-    """What may follow the words of a launch by the script; empty: by mslaunch alone."""
+    """The candidates after the words of a launch by the script; empty: by mslaunch alone."""
     line = _line(script, words)
     takes = _takes(line, not script)
     place = _place(line, words)
@@ -70,7 +70,7 @@ def _engine(words: Sequence[str]) -> str:
     try:
         return where.without_table(words, os.environ).engine
     except Refusal:
-        return "local"  # --engine has another value: the launch says so
+        return "local"  # --engine has another value: the launch states this
 
 
 def _takes(line: Line, is_front: bool) -> dict[str, str]:
@@ -82,7 +82,7 @@ def _takes(line: Line, is_front: bool) -> dict[str, str]:
 
 
 def _place(line: Line, words: Sequence[str]) -> _Place:
-    """Reads the words into the line as far as they are right: what is wrong the launch itself says."""
+    """Reads the words into the line as far as they are right: what is wrong the launch itself reports."""
     at = start = 0
     while at < len(words):
         line.others.clear()  # `steps` puts them there

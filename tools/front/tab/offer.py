@@ -1,4 +1,4 @@
-"""What may come next: words of ours, names of the user's files, and what the shell itself can list."""
+"""The candidates for TAB: words of ours, names of the user's files, and kinds that the shell itself can list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Offer(Record):
 
 
 def words(every: Iterable[str], begun: str, native: str = NOTHING) -> Offer:
-    """Those that begin so."""
+    """The candidates that begin with it."""
     return Offer(words=tuple(word for word in every if word.startswith(begun)), native=native)
 
 

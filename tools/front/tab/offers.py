@@ -1,4 +1,4 @@
-"""What TAB offers in a command line that begins with mslaunch, or with a file of this project."""
+"""Finds the candidates for TAB in a command line that begins with mslaunch, or with a file of this project."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _script_of(file: str) -> str:
 
 
 def of_tool(known: Sequence[Known], words: Sequence[str], begun: str) -> Offer:
-    """What may follow the words of a tool that takes what is `known`."""
+    """The candidates after the words of a tool with the options `known`."""
     takes = {name: values.BY_NAME.get(name.lstrip("-"), each.takes) for each in known for name in each.names}
     arguments = [each.takes for each in known if not each.names]
     given, waits = 0, ""
@@ -113,7 +113,7 @@ class Known(Row):
 
 
 def known_of(file: str) -> list[Known]:
-    """What the command takes whose file in the project is `file`; arguments are in their order."""
+    """The options and arguments of the command whose file in the project is `file`; arguments are in their order."""
     with open(PATH, encoding="utf-8") as table:
         rows = [line.rstrip("\n").split("\t") for line in table]
     return [Known(names.split(), takes) for name, names, takes in rows if name == file]

@@ -1,4 +1,4 @@
-"""What ``mslaunch --completion bash`` prints: the shell's part of TAB, with the words that ask for an answer."""
+"""Prints ``mslaunch --completion bash``: the shell's part of TAB, with the words that request an answer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Names of options, and the values that one takes, by the word that --help has for them, such as FILE or a|b|c.
+"""Completes the names of options, and their values by the placeholder that --help shows, such as FILE or a|b|c.
 
-Hyphens and underscores in names are the same, and the user's way to type them is kept.
+Hyphens and underscores in names are equivalent, and the user's spelling is kept.
 """
 
 from __future__ import annotations

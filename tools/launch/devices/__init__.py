@@ -1,1 +1,1 @@
-"""The devices and cores of this host: are they there, who has them, and which ranks get which cores."""
+"""The devices and cores of this host: whether they exist, who holds them, and which ranks get which cores."""

@@ -1,4 +1,4 @@
-"""--bind_core and --bind_numa: which cores the ranks of this host are bound to, and which other jobs have.
+"""--bind_core and --bind_numa: the cores to which the ranks of this host are bound, and those that other jobs have.
 
 Only a launch with one of these options imports this module.  Ranks of other hosts find their cores there, by
 cores_here.py.
@@ -115,7 +115,7 @@ def _others(request: Request, devices: set[int]) -> list[Holder]:
     try:
         holders = device_locks.asked(request.lock_file)
     except OSError:
-        return []  # a remark says that the launch takes no locks
+        return []  # a remark states that the launch takes no locks
     found = [holder for holder in holders if holder.cores and not uses & set(holder.devices)]
     return sorted(found, key=lambda holder: holder.cores)
 

@@ -1,10 +1,10 @@
-"""Maps for --bind_core and --bind_numa, as msrun takes them: on its command line, or in a JSON file.
+"""Parses maps for --bind_core and --bind_numa in msrun's form: on the command line, or in a JSON file.
 
     {"device0": ["0-11"], "device1": ["12-23"], "scheduler": ["24"]}      cores, or NUMA nodes for --bind_numa
     {"bind_config": {"bind_cpu_mode": "cpu", "bind_memory_mode": "numa"},  the same in a file, and the memory's nodes
      "bind_cpu": {"device0": {"main": "0-11"}}, "bind_memory": {"device0": 0}}
 
-A device has its physical id.  Memory is bound by numactl, which then becomes the rank.
+A device is named by its physical id. numactl binds the memory, and then becomes the rank.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def is_map(value: str | None) -> bool:
 
 
 def read(core: str | None, numa: str | None) -> Maps:
-    """The maps of --bind_core and --bind_numa, of which one is a map.  Raises Refusal."""
+    """Reads --bind_core and --bind_numa, at least one of which is a map.  Raises Refusal."""
     found = Maps()
     if is_map(numa):
         found = _of_numa(str(numa))

@@ -1,7 +1,8 @@
-"""Shares the cores of a host among its ranks: for --bind_core each has its own, for --bind_numa those of a NUMA node.
+"""Divides the cores of a host among its ranks: --bind_core gives each rank its own, --bind_numa those of a NUMA node.
 
-Near its device where that is known, else in the order of the NUMA nodes, in whole physical cores where possible.
-npu-smi and nvidia-smi tell where a device is on the PCI bus, and /sys the NUMA node of that place.
+The cores are near the rank's device if that place is known, otherwise in the order of the NUMA nodes. They are whole
+physical cores where possible. npu-smi and nvidia-smi report where a device is on the PCI bus, and /sys the NUMA node of
+that place.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def of_this_host(
 
 
 def split(physical: list[list[int]], parts: int) -> list[list[int]]:
-    """The cores in so many parts of one size, or of two that differ by one; none for each if there are too few.
+    """The cores in this number of parts, whose sizes differ by one at most; empty parts if there are too few cores.
 
     Physical cores stay whole if there are enough of them.
     """
@@ -83,7 +84,7 @@ def _near(target: str, root: str) -> dict[int, set[int]]:
 
 
 def _addresses_of_npus() -> dict[int, str]:
-    """As msrun finds them: `npu-smi info -t board` says where on the PCI bus a chip is."""
+    """As msrun finds them: `npu-smi info -t board` states where on the PCI bus a chip is."""
     program = driver.find(driver.NPU_SMI)
     if program is None:
         return {}

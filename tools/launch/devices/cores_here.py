@@ -1,4 +1,4 @@
-"""The cores of a rank on a host that the plan did not see; its agent asks there."""
+"""Finds the cores of a rank on a host that the plan did not see; the rank's agent calls this there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.launch.devices import core_shares, device_locks
 
 
 def cores(mode: str, target: str, local_rank: int, ranks: int, devices: list[int]) -> list[int]:
-    """Those of rank number `local_rank` of the `ranks` on this host; empty if none are found for it.
+    """The cores of rank number `local_rank` of the `ranks` on this host; empty if none are found for it.
 
     mode: core or numa; target: the device target.
     """

@@ -66,9 +66,9 @@ def gpus(devices: list[int]) -> None:
 
 
 def gpus_in_use(devices: Sequence[int]) -> list[str]:
-    """A remark for each GPU of the launch on which a process computes that is none of ours.
+    """A remark for each GPU of the launch on which a process of somebody else computes.
 
-    A GPU serves several processes in turns: on an H200 a step took 2.7 ms in place of 1.0 beside one that computed.
+    A GPU serves several processes in turns: on an H200 a step took 2.7 ms instead of 1.0 next to one that computed.
     """
     if not programs.on_path("nvidia-smi"):
         return []

@@ -3,13 +3,13 @@
 With --bind_core a job also has cores of its own, see binding.py; on NPUs it has ports, see hccl_ports.py.
 
 A job holds flock(2) on a file of its own, which names the job and its devices.  The launcher opens that file and its
-ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file that nobody holds
-means nothing, however old or new it is.
+ranks inherit it, so the kernel frees the devices when the last process of the job has ended.  A file without a holder
+has no effect, however old or new it is.
 
-Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.
-A launch first writes into its file that it asks for its devices, and then reads the files of the others.  So of two
-launches that ask for the same device at least one sees the other, and at most one goes on.  The state in the file is
-one byte that changes in place: who reads the folder can miss a file whose name changes meanwhile.
+Launches do not exclude one another by a lock that all users share, because any user could keep such a lock for ever.  A
+launch first writes into its file that it asks for its devices, and then reads the files of the others.  If two launches
+ask for the same device, at least one sees the other, and at most one continues.  The state in the file is one byte that
+changes in place.  A reader of the folder could miss a file whose name changes meanwhile.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 IDLE, ASKS, HAS = "i", "a", "h"  # a job has no devices, asks for its devices, has them
 STATE_AT = len('{"state": "')
-PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless somebody stops it
+PATIENCE = 10  # seconds; a launch asks for some milliseconds only, unless it is stopped
 LAST_TIME = 253402300799  # of the year 9999
 MOST_DEVICES, MOST_CORES, MOST_PROCESSES, MOST_PORT = 1 << 16, 1 << 16, 1 << 22, 65535
 
@@ -55,7 +55,7 @@ class Holder(Record):
 
 
 class Wanted(Record):
-    """What a job asks for."""
+    """The devices and cores that a job asks for."""
 
     devices: set[int]
     cores: set[int]
@@ -79,7 +79,7 @@ def held() -> list[Holder]:
 
 
 def asked(path: str = "") -> list[Holder]:
-    """The Holder of every job but that of the file at `path` that has devices or cores, or asks for them.
+    """The Holder of every other job that has devices or cores, or asks for them; `path`: the file of this job.
 
     Raises OSError.
     """
@@ -201,7 +201,7 @@ def _holders(mine: os.stat_result | None) -> Iterator[Holder]:
 
 
 def _read(file: LockFile) -> Holder | None:
-    """What the file says; None: it is not a job's, or not written yet."""
+    """What the file states; None: it is not a job's, or not written yet."""
     try:
         entry = json.loads(os.pread(file.descriptor, lock_folders.MOST_BYTES, 0))
         job = str(entry["job"])

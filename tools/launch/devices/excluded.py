@@ -4,7 +4,7 @@
     3,5-7        these devices of this host        node2:3,5    these devices of that one
     node1:0,2@node3, as DeepSpeed writes it, is the same as node1:0,2,node3; node[1-4] is a set of hosts
 
-A number goes with the host before it that has a colon.
+A number belongs to the host before it that has a colon.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_NAMED = 8  # hosts in a message
 
 
 def parse(text: str) -> list[Part]:
-    """What the text leaves out.  Raises Refusal."""
+    """The devices and hosts that the text leaves out.  Raises Refusal."""
     try:
         found = [part for group in text.split("@") for part in _parts(group)]
     except (ValueError, device_range.RangeError) as fault:
@@ -122,7 +122,7 @@ def first(request: Request, number: int, out: frozenset[int]) -> tuple[int, ...]
 
 
 def all_left(request: Request, out: frozenset[int]) -> tuple[int, ...]:
-    """All devices of this host without those; where nothing tells them, all that there can be.  Raises Refusal."""
+    """All devices of this host without the excluded ones; if they are unknown, all possible ones.  Raises Refusal."""
     known = seen.all_here(request)
     missing = sorted(out - set(known)) if known else []
     if missing:
@@ -156,7 +156,7 @@ def _too_few(request: Request, ranks: int, left: tuple[int, ...]) -> Refusal:
 
 
 def of_hosts(request: Request, hosts: Sequence[str]) -> tuple[set[str], dict[str, frozenset[int]]]:
-    """(those of the job's `hosts` that are left out, {host: its devices that are}).  Raises Refusal."""
+    """(the hosts among `hosts` that are left out, {host: its devices that are}).  Raises Refusal."""
     whole: set[str] = set()
     some_of: dict[str, frozenset[int]] = {}
     for name, devices in parse(request.exclude) if request.exclude else ():
@@ -199,7 +199,7 @@ def _host(request: Request, name: str, hosts: Sequence[str]) -> str:
 
 
 def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:
-    """Where the ranks are without what is left out."""
+    """Notes about where the ranks run without the excluded devices and hosts."""
     if not request.exclude or not ranks or request.attempt:
         return []
     text = one_line(request.exclude)

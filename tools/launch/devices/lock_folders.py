@@ -1,8 +1,8 @@
-"""The folders with the lock files of all users of this host, and how a file in them is opened.
+"""Finds the folders with the lock files of all users of this host, and opens files in them safely.
 
-Every user has a folder of his own, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name
-proves nothing: only what an open file says of itself counts.  No link is followed, nothing that could block is opened,
-and nothing of another user is changed.
+Each user has a folder, `mindspore-launch-UID`, in a base folder where all users can make names.  So a name proves
+nothing: only the properties of the open file count.  Links are not followed, files that could block are not opened, and
+files of other users are not changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hccl_tools.common.words import one_line
 
 BASES = ("/run/lock", "/tmp")  # not TMPDIR: the same for every user; they may be links, which root has made
 PREFIX = "mindspore-launch-"
-MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: nobody can make us read for ever
+MOST_BYTES, MOST_FILES = 1 << 16, 200  # of one file, and of one user: this bounds what we read
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -91,13 +91,13 @@ def _names(folder: int, most: int) -> list[str]:
 def make() -> tuple[int | None, str]:
     """(descriptor, path) of a new file with which a job locks its devices, in a folder that only this user can write.
 
-    None: there can be none, and `why_none` says why.  The lock lasts as long as the launcher or a rank has it open.
+    None: there can be none, and `why_none` states why.  The lock lasts as long as the launcher or a rank has it open.
     """
     path = os.path.join(_own_folder(), f"{os.getpid()}.{int.from_bytes(os.urandom(3), 'big')}")
     try:
         if os.stat(os.path.dirname(path), follow_symlinks=False).st_uid != os.geteuid():
             return None, path
-        # until the lock is taken nobody else may open the file, and lock it; O_EXCL follows no link
+        # until the lock is taken no other process may open the file, and lock it; O_EXCL follows no link
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError:
         return None, path
@@ -154,7 +154,7 @@ def _make(folder: str, mode: int) -> None:
 
 
 def check_mine(descriptor: int, path: str) -> None:
-    """Raises OSError unless nobody but this user can have made the file, or can put another in its place.
+    """Raises OSError unless only this user can have made the file, or can put another in its place.
 
     descriptor: of the file at `path`, which the launcher has made; Refusal if it is not there any more.
     """

@@ -1,4 +1,4 @@
-"""The devices of a launch as its ranks see them: hccl_tools/machine/visible.py for the plan.
+"""The devices of a launch as its ranks see them: applies hccl_tools/machine/visible.py to the plan.
 
 In the plan devices have physical ids; only DEVICE_ID is the index.
 """
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
-    """`devices`, which the ranks of this host must see; in place of the script's own, as many of those that they see.
+    """`devices`, which the ranks of this host must see; instead of the script's own, as many of those that they see.
 
-    Where no variable limits them, a script's devices from 4 on stay: a later check says what this host has.
+    Where no variable limits them, a script's devices from 4 on stay: a later check states what this host has.
     Raises Refusal.
     """
     shown = visible.of(request.device_target)
@@ -58,7 +58,7 @@ def _too_few(request: Request, ranks: int, shown: Visible) -> Refusal:
 
 
 def all_here(request: Request) -> tuple[int, ...]:
-    """All devices that the ranks of this host see; empty where nothing tells.  Raises Refusal."""
+    """All devices that the ranks of this host see; empty if they are unknown.  Raises Refusal."""
     shown = visible.of(request.device_target)
     if shown.ids is not None:
         return shown.ids
@@ -68,7 +68,7 @@ def all_here(request: Request) -> tuple[int, ...]:
 
 
 def usual(request: Request, number: int) -> int:
-    """How many ranks start where the user gives no number: `number`, or as many as there are devices for them."""
+    """The number of ranks if the user gives none: `number`, or as many as there are devices for them."""
     if request.devices is not None:
         try:
             return len(device_range.parse(request.devices))
@@ -93,7 +93,7 @@ def device_ids(request: Request, ranks: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def lockable(request: Request, devices: list[int], hosts: Sequence[str]) -> list[int]:
-    """Those of the devices that other jobs of this host can be kept off.  hosts: that of each rank, where they differ.
+    """The devices that can be locked against other jobs of this host. hosts: the host of each rank, if they differ.
 
     Slurm has given a job its nodes.  From a host that is none of them, two jobs on other nodes must not meet here.
     """
@@ -108,7 +108,7 @@ def is_away(request: Request, hosts: Sequence[str]) -> bool:
 
 
 def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]]) -> list[str]:
-    """What to know of the devices of this host's ranks, which have other numbers than one may think."""
+    """Notes about the devices of this host's ranks, whose numbers may differ from what one expects."""
     if request.device_target == "CPU" or placed.hosts or not ranks or request.sim_level is not None:
         return []
     shown = visible.of(request.device_target)

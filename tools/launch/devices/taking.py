@@ -1,4 +1,4 @@
-"""Takes the devices, cores and ports of a plan, so that no other job of this host has them."""
+"""Takes the devices, cores and ports of a plan, so that other jobs of this host cannot have them."""
 
 from __future__ import annotations
 

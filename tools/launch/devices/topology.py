@@ -1,6 +1,6 @@
-"""The processors of this host as Linux describes them in /sys: physical cores, NUMA nodes, and where devices are.
+"""Reads the processors of this host from /sys: physical cores, NUMA nodes, and the places of devices.
 
-`root` is /sys, or a pretended one in tests.  "Core" is what taskset and msrun call so: a processor that Linux numbers.
+`root` is /sys, or a simulated one in tests.  A "core", as in taskset and msrun, is a processor that Linux numbers.
 With hyperthreading two of them are one physical core.
 """
 
@@ -16,7 +16,7 @@ MOST_CORES = 1 << 16
 
 
 def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
-    """The `cores`, those of one physical core together, in the order of the NUMA nodes."""
+    """The `cores`, grouped by physical core, in the order of the NUMA nodes."""
     left = set(cores)
     found = []
     for core in [core for node in (*nodes(root), sorted(left)) for core in node]:
@@ -43,7 +43,7 @@ def cores_of_node(node: int, root: str = SYS) -> list[int]:
 
 
 def online(root: str = SYS) -> list[int]:
-    """All cores that work, whoever may use them."""
+    """All cores that work, whether or not we may use them."""
     return _numbers(root, "devices/system/cpu/online")
 
 
@@ -69,5 +69,5 @@ def _numbers(root: str, path: str) -> list[int]:
 
 
 def _text(root: str, path: str) -> str:
-    """What the file says; nothing where there is none, as in some containers."""
+    """What the file states; nothing where there is none, as in some containers."""
     return system_files.read(os.path.join(root, path)) or ""

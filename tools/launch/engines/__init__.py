@@ -1,1 +1,1 @@
-"""The engines: which ranks each one starts where, and what runs beside it."""
+"""The engines in the plan: which ranks each one starts where, and what runs next to it."""

@@ -1,7 +1,7 @@
-"""What each engine needs to know to start its ranks: a record for each; and where the ranks of a cluster meet.
+"""Records of what each engine needs to start its ranks, and of the place where the ranks of a cluster meet.
 
-They are in a Placement and in the Plan.  The plan of a restart comes pickled from a child of the launcher, so a field
-holds only what can be pickled.
+They are in a Placement and in the Plan.  The plan of a restart is pickled by a child of the launcher, so a field holds
+only what can be pickled.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ OF_SBATCH = ("SLURM_NTASKS", "SLURM_NPROCS", "SLURM_NTASKS_PER_NODE", "SLURM_TAS
 
 
 class EngineFacts(Record):
-    """What every engine may need."""
+    """The facts that every engine may need."""
 
     devices: list[int] = []  # of agents: the device of each rank of a host, by local rank; empty: there are none
     elsewhere: bool = False  # some host has this project in another folder: its agents look where it is
@@ -41,7 +41,7 @@ class OpenMpi(Record):
 
     version: str  # such as 4.1.4
     prefix: str | None = None  # the folder of mpirun and its programs on all hosts; None: they are on PATH
-    ssh: str | None = None  # the program in place of ssh, with its options; None: Open MPI chooses
+    ssh: str | None = None  # the program instead of ssh, with its options; None: Open MPI chooses
     network: str | None = None  # --network: the interfaces or subnets to use; None: Open MPI chooses
     logs: str | None = None  # --output_filename: the folder for links to the logs, absolute; None: no links
 
@@ -53,7 +53,7 @@ class MpirunFacts(EngineFacts):
     ranks: int  # of the whole job
     hosts: list[str] = []  # the words of -H: NAME:SLOTS, or NAME for each rank; empty: `hostfile` has them
     hostfile: str | None = None  # its absolute path; None: `hosts` has them
-    map_by: str = "slot"  # mpirun's --map-by: how it puts ranks on hosts, unless the user says
+    map_by: str = "slot"  # mpirun's --map-by: how it puts ranks on hosts, unless the user states
 
 
 class SrunFacts(EngineFacts):
@@ -95,7 +95,7 @@ def sizes_words(sizes: list[int]) -> str:
 
 
 def devices_words(facts: EngineFacts) -> str:
-    """The devices as tools/rank/device.py reads them: those of most hosts, then ";HOST:" and those of each other."""
+    """The devices for tools/rank/device.py: those of most hosts, then ";HOST:" and the devices of each other host."""
     others = (f";{host}:{words(devices)}" for host, devices in facts.differing.items())
     return words(facts.devices) + "".join(others)
 

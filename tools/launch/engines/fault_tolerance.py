@@ -1,7 +1,7 @@
-"""MindSpore's fault tolerance, which MS_ENABLE_TFT turns on: what cannot work together, named before the start.
+"""Finds settings that conflict with MindSpore's fault tolerance (MS_ENABLE_TFT), before the start.
 
-MindSpore reads the variable when it is imported, MindIO (the package mindio_ttp) when the training begins, and msrun
-asks TaskD (the package taskd) to control its ranks.  Neither is imported here.
+MindSpore reads the variable when it is imported.  MindIO (the package mindio_ttp) reads it when the training begins.
+msrun asks TaskD (the package taskd) to control its ranks.  Neither package is imported here.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _unseen(text: str, tft: dict[str, str], on: set[str]) -> Iterator[str]:
 
 
 def _remarks(request: Request, on: set[str], thm: dict[str, str]) -> Iterator[str]:
-    """What works, but otherwise than somebody may expect."""
+    """What works, but differently than expected."""
     if "ARF" in on and thm.get("HCCL_WATCHDOG") == "1":
         yield tr(
             "note: ARF turns HCCL's watchdog off, although {name} turns it on; write {{HCCL_WATCHDOG:0}} there",

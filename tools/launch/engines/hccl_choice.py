@@ -1,4 +1,4 @@
-"""Which ports HCCL gets in a job: its own where it can, else others; see hccl_ports.py."""
+"""Chooses HCCL's ports in a job: its default ones where possible, otherwise others; see hccl_ports.py."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def of_job(request: Request, placed: Placement) -> HcclPorts:
     try:
         holders = [] if seen.is_away(request, placed.hosts) else device_locks.asked()
     except OSError:
-        holders = []  # a remark says that the launch takes no locks
+        holders = []  # a remark states that the launch takes no locks
     mine = next((holder.ports for holder in holders if holder.path == request.lock_file), [])
     others = Others(holders, {device for _, device in placed.ranks}, request.lock_file)
     named = hccl_ports.of_user(request)
@@ -59,7 +59,7 @@ def of_job(request: Request, placed: Placement) -> HcclPorts:
 
 
 def _free(request: Request, placed: Placement, others: Others) -> HcclPorts:
-    """HCCL's own ports, else a range that nobody has.  Raises Refusal."""
+    """HCCL's own ports, otherwise a free range.  Raises Refusal."""
     fault = others.fault(BASE)
     if not fault:
         return _with(BASE, request, DEFAULT)
@@ -104,7 +104,7 @@ def _has_whole_hosts(placed: Placement) -> bool:
 
 
 def _with(first: int, request: Request, origin: str) -> HcclPorts:
-    """The ports from `first` on, with the variables that say so."""
+    """The ports from `first` on, with the variables that state this."""
     ranges = [range_from(first)]
     if origin == DEFAULT:
         return HcclPorts(ranges=ranges, origin=origin)

@@ -1,13 +1,13 @@
-"""The ports at which HCCL listens on a host: two jobs of one host get ranges that do not meet.
+"""The ports on which HCCL listens on a host: two jobs of one host get ranges that do not overlap.
 
-HCCL listens from HCCL_IF_BASE_PORT on, which is 60000 where nobody has set it: CANN 8.2 and later has 32 ports for it,
-older ones 16.  A rank adds the physical number of its device.  CANN 8.1 and later reads HCCL_HOST_SOCKET_PORT_RANGE,
-which comes first, and HCCL_NPU_SOCKET_PORT_RANGE, on A2, A3 and 950.  On A2 operators that join a computation with a
-collective cannot have them, so that they are set on A3 and 950 only.
+HCCL listens from HCCL_IF_BASE_PORT on, by default 60000: CANN 8.2 and later have 32 ports for it, older ones 16.  A
+rank adds the physical number of its device.  On A2, A3 and 950, CANN 8.1 and later also read two ranges.
+HCCL_HOST_SOCKET_PORT_RANGE takes precedence; the other is HCCL_NPU_SOCKET_PORT_RANGE.  On A2 operators that join a
+computation with a collective cannot have them, so they are set only on A3 and 950.
 
 A job that is alone on its host keeps HCCL's default, because firewalls may let only those ports through.  The range of
-a job is in its lock file, beside its devices.  Launchers that were typed on each host of a job cannot ask one another:
-their range follows from what only they have alike, unless the job has all devices of the host.
+a job is in its lock file, next to its devices.  Launchers that were typed on each host of a job cannot ask one another.
+So their range follows from what only they have in common, unless the job has all devices of the host.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class HcclPorts(Record):
         return words(self.ranges) if self.ranges else AUTO
 
     def whence(self) -> str:
-        """Who has chosen them."""
+        """Who chose the ports."""
         return {
             DEFAULT: tr("HCCL's default"),
             CHOSEN: tr("chosen because others have its default"),
@@ -64,12 +64,12 @@ class HcclPorts(Record):
         }[self.origin]
 
     def record(self) -> dict[str, Any]:
-        """For launch.json."""
+        """The entry in launch.json."""
         return {"ports": self.words(), "origin": self.origin}
 
 
 def base(environ: Mapping[str, str] | None = None) -> int:
-    """The first port of HCCL: that of the variable, where it is one."""
+    """The first port of HCCL: the variable's value, if it is a port."""
     text = (os.environ if environ is None else environ).get(VARIABLE, "")
     return whole_number(text, *BOUNDS) or BASE
 
@@ -102,7 +102,7 @@ class Others:
         return tr("{job} has {ports} (process {pid})", job=one_line(holder.job), ports=ports, pid=holder.pid)
 
     def busy(self, ports: Collection[int]) -> set[int]:
-        """Those of the ports at which a server listens that stays."""
+        """The ports among these on which a lasting server listens."""
         if self._listening is None:
             self._listening = kernel_ports.listening(range(kernel_ports.MOST + 1))
         found = self._listening & set(ports)
@@ -115,7 +115,7 @@ class Others:
 
 
 def listens(port: int) -> str:
-    """That a server listens there, for a message."""
+    """The text of a message that a server listens there."""
     from tools.launch.engines import port_holder  # only a message needs it
 
     return tr("port {port} is in use: {who}", port=port, who=port_holder.words(port))
@@ -170,7 +170,7 @@ def _parsed(text: str) -> Ranges | None:
 
 
 def named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclPorts:
-    """The user's ports, which are in nobody's way.  Raises Refusal."""
+    """The user's ports, which do not conflict with others.  Raises Refusal."""
     ports = {port for first, last in ranges for port in range(first, last + 1)}
     name = what.partition("=")[0]
     holder = others.has(ranges)

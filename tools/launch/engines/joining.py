@@ -1,8 +1,8 @@
-"""Which ranks have joined MindSpore's cluster, and which use MindSpore at all: as its scheduler's process sees it.
+"""Observes from the scheduler's process which ranks have joined MindSpore's cluster, and which use MindSpore at all.
 
-A rank that calls `init()` keeps connections to the scheduler.  One that does not has none, and trains alone.  What is
-seen goes into the scheduler's log as lines, once for each rank; `read` takes it from there.  Ranks of other hosts are
-seen as connections only.
+A rank that calls `init()` keeps connections to the scheduler.  A rank that does not call it has none, and trains alone.
+Each observation is a line in the scheduler's log, once for each rank; `read` takes it from there.  Ranks of other hosts
+are visible only as connections.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Connections(Record):
 
 
 def connections(port: int) -> Connections:
-    """Those that end at `port`, in this network namespace."""
+    """The connections to `port` in this network namespace."""
     ours: set[Ends] = set()
     others: dict[Ends, str] = {}
     for each in sockets.all_tcp():
@@ -62,10 +62,10 @@ def _end(text: str) -> str:
 
 
 class Joining:
-    """What is seen of the ranks of one attempt; a rank that was seen once is not looked for again."""
+    """The observations about the ranks of one attempt; a rank that was seen once is not looked for again."""
 
     def __init__(self, port: int, ranks: int, job: str) -> None:
-        """ranks: how many there are on all hosts; job: LAUNCH_JOB of their processes, empty where nobody has set it."""
+        """ranks: how many there are on all hosts; job: LAUNCH_JOB of their processes, empty if it is not set."""
         self._port, self._ranks, self._mark = port, ranks, os.fsencode(f"LAUNCH_JOB={job}") if job else b""
         self._loaded: set[int] = set()
         self._connected: set[int] = set()
@@ -76,7 +76,7 @@ class Joining:
         self._began = self._search_at = time.monotonic()
 
     def look(self) -> tuple[int, bool]:
-        """(how many connections there are, whether every rank may have one); says in the log what is new."""
+        """(number of connections, whether every rank may have one); writes news to the log."""
         found = connections(self._port)
         here = found.here
         others = found.elsewhere > 0
@@ -152,7 +152,7 @@ def _say(text: str) -> None:
 
 
 class Joined(Record):
-    """What the log of a scheduler says."""
+    """What the log of a scheduler reports."""
 
     loaded: set[int]  # ranks of this host that use MindSpore
     connected: set[int]  # ranks of this host that have joined
@@ -160,7 +160,7 @@ class Joined(Record):
 
 
 def read(log: str) -> Joined:
-    """What the log says.  Raises OSError."""
+    """What the log states.  Raises OSError."""
     with open(log, "rb") as file:
         text = file.read(_MOST_OF_LOG).decode("utf-8", "replace")
     seen: dict[str, set[int]] = {LOADED: set(), CONNECTED: set()}

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""MindSpore's scheduler: the process that the ranks of a dynamic cluster register with.
+"""Runs MindSpore's scheduler: the process with which the ranks of a dynamic cluster register.
 
-The launcher starts one beside the ranks (MS_ROLE=MS_SCHED); it needs no trainer and no model, only
-the address it listens on (MS_SCHED_HOST, MS_SCHED_PORT) and how many workers to expect
-(MS_WORKER_NUM).  It ends when all of them have left.
+The launcher starts one next to the ranks (MS_ROLE=MS_SCHED).  It needs neither a trainer nor a model.  It only needs
+its address (MS_SCHED_HOST, MS_SCHED_PORT) and the number of workers to expect (MS_WORKER_NUM).  It ends when all of
+them have left.
 
-For MindSpore a rank has left when it has signed off.  A rank that ends in a hurry (see train.py's leave) or
-crashes at its end does not sign off: half a minute later the scheduler counts it as lost, and fails.  So here,
-once every rank has been connected, no connection means that all have left.
+For MindSpore a rank has left when it has signed off.  A rank that ends in a hurry (see train.py's leave) or crashes at
+its end does not sign off.  Half a minute later the scheduler counts it as lost, and fails.  So here all ranks have left
+if each has been connected once, and none is connected now.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranks that MindSpore's msrun starts on this host; the same command runs on every other host of the job."""
+"""Places ranks that MindSpore's msrun starts on this host; every other host of the job runs the same command."""
 
 from __future__ import annotations
 

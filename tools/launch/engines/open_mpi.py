@@ -1,4 +1,4 @@
-"""Ranks that Open MPI's mpirun starts, on this host or on others."""
+"""Places ranks that Open MPI's mpirun starts, on this host or on others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.launch.request import Request
 
 LONGEST_WORD = (1 << 17) - 1  # bytes of one word of a command line, which is Linux's limit
 _VERSION = re.compile(r"\(Open MPI\) ([0-9]+)\.([0-9]+)[0-9.a-z]*")
-# The wheel's mpirun is a small program that starts one of these, which lies beside it.
+# The wheel's mpirun is a small program that starts one of these, which lies next to it.
 _WHEELS_PROGRAMS = ("ompirun_wrapper", "orterun_wrapper")
 
 
@@ -153,7 +153,7 @@ def with_slots(slots: list[tuple[str, int | None]], what: str, ranks: int | None
 
 
 def short_enough(hosts: list[str]) -> list[str]:
-    """`hosts`, of which mpirun's -H makes one word.  Raises Refusal if it is longer than a command line takes."""
+    """`hosts`, which become one argument of mpirun's -H.  Raises Refusal if it is too long for a command line."""
     length = len(",".join(hosts))
     if length > LONGEST_WORD:
         raise refused(

@@ -1,4 +1,4 @@
-"""Places ranks on hosts and devices: the result of every engine, and the ranks that this host's shell starts.
+"""The placement of ranks on hosts and devices: the record for every engine, and the function for ranks of this shell.
 
 Open MPI, Slurm, msrun and tables of several servers have files of their own, each with a function `place`.
 """
@@ -34,7 +34,7 @@ class Placement(Record):
     spares: dict[str, list[int]] = {}  # the hosts that stand by, with the devices that their ranks would get
     job: list[int] = []  # the number of ranks of each host; empty where the job has no others than `ranks`
     meeting: Meeting | None = None  # of the launchers; None where this one has all ranks of the job
-    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: nobody writes one anew
+    watched_table: WatchedTable | None = None  # the operator's, in a pod; None: a table that does not change
     remarks: list[str] = []  # what to know of the places
 
     def sizes(self) -> list[int]:
@@ -56,7 +56,7 @@ class Placement(Record):
 
 
 def local(request: Request) -> Placement:
-    """Ranks of this shell: as many devices as the script or RANK_SIZE is for, and a set that the chip can run."""
+    """Ranks of this shell: the number of devices for the script or RANK_SIZE, in a set that the chip can run."""
     if not request.rank_size and not request.script_devices:
         return any_number(request)
     own = f"[0,{request.rank_size})" if request.rank_size else request.script_devices
@@ -81,7 +81,7 @@ def local(request: Request) -> Placement:
 
 
 def any_number(request: Request) -> Placement:
-    """Ranks of this shell, as many as -n or --devices say, else one for each device that is here."""
+    """Ranks of this shell: the number in -n or --devices, otherwise one for each device that is here."""
     if request.devices is None and request.n is None:
         present = seen.all_here(request)
         if present and request.exclude is not None:
@@ -142,7 +142,7 @@ def spread(
 
 
 def named_devices(request: Request, default: str) -> tuple[int, ...]:
-    """The device ids of --devices, else of the range `default` or as many others that the ranks see; of this host.
+    """The device ids of --devices, otherwise of the range `default` or as many others that the ranks see; of this host.
 
     Without those that --exclude leaves out.
     """
@@ -164,7 +164,7 @@ def all_named(request: Request, default: str) -> tuple[int, ...]:
 
 
 def names(request: Request, devices: tuple[int, ...]) -> str:
-    """How many devices --devices names, as the beginning of a message."""
+    """The number of devices in --devices, as the beginning of a message."""
     if request.exclude is not None:
         return tr(
             '--devices "{devices}" without --exclude {exclude} names {number}',

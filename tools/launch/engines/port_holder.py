@@ -1,4 +1,4 @@
-"""Who listens at a TCP port of this host: for a launch that cannot have the port."""
+"""Finds the process that listens on a TCP port of this host, for a launch that cannot have the port."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hccl_tools.machine import sockets
 
 
 def words(port: int) -> str:
-    """The process that listens there, with its command, or that none of ours does."""
+    """Names the process that listens there, with its command, or states that none of ours does."""
     holders = of(port)
     places = {f"socket:[{each.inode}]" for each in holders if each.state == sockets.LISTENS}
     for name in os.listdir("/proc") if places else ():
@@ -29,7 +29,7 @@ def of(port: int) -> list[sockets.Socket]:
 
 
 def have_ended(holders: list[sockets.Socket]) -> bool:
-    """Whether these are connections that nobody has open any more."""
+    """Whether these are connections that are not open in any process any more."""
     return bool(holders) and all(each.state in sockets.ENDED for each in holders)
 
 

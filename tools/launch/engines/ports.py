@@ -35,7 +35,7 @@ def derived(number: int) -> int:
 
 
 def beside(port: int) -> int:
-    """The port at which the launchers of several hosts meet, where the scheduler has `port`."""
+    """The port at which the launchers of several hosts meet, if the scheduler has `port`."""
     return port + 1 if port < MOST else port - 1
 
 
@@ -51,7 +51,7 @@ def free(seed: int) -> int:
 
 
 def check(option: str, port: int, address: str, hosts: int) -> None:
-    """Refuses the scheduler's port that this option names, or is the default of, if nobody can listen there."""
+    """Refuses the scheduler's port, which this option names or has as its default, if we cannot listen there."""
     why = fault(port, address)
     if not why:
         return
@@ -75,7 +75,7 @@ def _holder(port: int) -> str:
 
 
 def near(seed: int) -> int:
-    """A port near that of `seed` that is free on this host.  Raises Refusal."""
+    """A free port on this host near the port of `seed`.  Raises Refusal."""
     for offset in range(1000):
         port = derived(seed * 7 + offset)
         if not fault(port):
@@ -84,7 +84,7 @@ def near(seed: int) -> int:
 
 
 def fault(port: int, address: str = LOOPBACK) -> str | None:
-    """Why no server can listen at this port now; None where one can."""
+    """Why a server cannot listen on this port now; None if it can."""
     import _socket  # not at the top: few launches choose a port, and the module socket costs as much as the check
 
     probe = _socket.socket(family(address) or _socket.AF_INET, _socket.SOCK_STREAM)

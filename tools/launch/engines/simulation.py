@@ -1,8 +1,8 @@
-"""--sim_level: compiles for ranks of a job that does not run, maybe of thousands, as msrun has it.
+"""--sim_level: compiles for ranks of a job that does not run, maybe for thousands of them, as msrun does.
 
-MindSpore then uses no device and no scheduler: it takes RANK_SIZE and RANK_ID for true, and MS_SIMULATION_LEVEL says
-how far it goes.  With --sim_rank_id there is one process.  Our launcher starts it, because msrun starts no scheduler
-either, and has nothing else to do.
+MindSpore then uses neither a device nor a scheduler.  It trusts RANK_SIZE and RANK_ID, and MS_SIMULATION_LEVEL
+determines how far it goes.  With --sim_rank_id one process runs.  Our launcher starts it, because msrun starts no
+scheduler either, and has nothing else to do.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _rank(request: Request, world: int) -> int | None:
 
 
 def place(request: Request) -> Placement:
-    """The ranks that are simulated, each on a device that nobody uses.  Raises Refusal."""
+    """The ranks that are simulated, each on an unused device.  Raises Refusal."""
     world = request.worker_num or _USUAL
     each = request.local_worker_num or world
     if each > world or world % each:

@@ -1,4 +1,4 @@
-"""Ranks that Slurm's srun starts, as many on each node of the allocation."""
+"""Places ranks that Slurm's srun starts, the same number on each node of the allocation."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def lost_nodes(names: list[str]) -> dict[str, str]:
 
 
 def shared(ranks: int | None, nodes: int) -> int | None:
-    """How many of so many ranks each node has; None: nobody says how many ranks there are.  Raises Refusal."""
+    """How many ranks each node has, of this total; None: the number of ranks is unknown.  Raises Refusal."""
     if ranks is None:
         return None
     if ranks % nodes:
@@ -75,7 +75,7 @@ def shared(ranks: int | None, nodes: int) -> int | None:
 
 
 def tasks_per_node() -> int:
-    """How many tasks the allocation has for each node; 1 if Slurm's variables do not tell.  Raises Refusal."""
+    """The number of tasks per node in the allocation; 1 if Slurm's variables do not state it.  Raises Refusal."""
     text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     counts = {part.partition("(")[0] for part in text.split(",")}
     remedy = tr("ask for them with sbatch --ntasks-per-node, or give --ntasks_per_node")

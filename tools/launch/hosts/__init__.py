@@ -1,1 +1,1 @@
-"""Launches over several hosts: their servers and addresses, are they ready, and a restart without one of them."""
+"""Launches over several hosts: their servers and addresses, their readiness, and a restart without one of them."""

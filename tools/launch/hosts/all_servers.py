@@ -1,4 +1,4 @@
-"""The ranks of a launch over all servers of a rank table, by one command; mpirun starts them."""
+"""Places the ranks of a launch over all servers of a rank table by one command; mpirun starts them."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
 
 
 def left(request: Request, hosts: list[hostfile.Host], without_table: bool) -> list[hostfile.Host]:
-    """The hosts without those of --exclude; a rank table has the same devices of each.  Raises Refusal."""
+    """The hosts without those of --exclude; a rank table has the same devices on each.  Raises Refusal."""
     if request.exclude is None or without_table:
         return hosts
     if request.rank_table:
@@ -122,7 +122,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
         raise refused("{path} has no rank table; go on with --resume", path=one_line(record.path(run_dir)))
     whole = str(kept.get("whole") or kept.get("file"))
     hosts = None
-    if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others say themselves where their ranks are
+    if rank_list_servers.is_list(rank_table.read(whole)[0]):  # the others report themselves where their ranks are
         hosts = [(host.login, host.slots) for host in left(request, hostfile.read(request.hostfile or "").hosts, False)]
     data, servers, _ = table_servers.read_table(whole, request.chip, hosts, _HOSTFILE)
     folder = os.path.join(run_dir, f"restart_{request.attempt}")
@@ -133,7 +133,7 @@ def place_again(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]
 def with_part(
     request: Request, data: bytes, servers: list[Server], names: list[str], folder: str
 ) -> tuple[Placement, LaunchTable]:
-    """The ranks of those of the `servers` that have some now, by a table of these alone in `folder`.  Raises Refusal.
+    """The ranks of the `servers` that still have some, by a table of only these in `folder`.  Raises Refusal.
 
     data: the table of all of them; names: those that were spare at the start.
     """
@@ -162,7 +162,7 @@ def part_of(whole: JsonObject, servers: list[Server], generation: str | None) ->
 
 
 def servers_of(table: JsonObject, hosts: Sequence[rank_list_servers.Slots]) -> list[Server]:
-    """The servers of a good table; those of version 2.0 are these hosts.  Raises Refusal."""
+    """The servers of a valid table; in version 2.0 they are these hosts.  Raises Refusal."""
     if not rank_list_servers.is_list(table):
         return table_servers.servers_of(table)
     each = len(rank_lists.in_order(table)) // len(hosts)  # of hosts without slots: all were asked for the same devices

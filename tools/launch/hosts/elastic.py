@@ -1,8 +1,8 @@
-"""The plan of a restart after a host was lost: on the hosts that are left, or with a spare one in its place.
+"""Makes the plan of a restart after a host was lost: on the hosts that are left, or with a spare one in its place.
 
-tools/features/elastic_restarts.py asks for it.  What the launch has checked before its start is checked again,
-for the new hosts.
-A host that was lost stays out for the rest of the job, also when it answers again: nobody has looked at it yet.
+tools/features/elastic_restarts.py calls it.  The checks from before the launch are repeated for the new hosts.
+
+A lost host stays out for the rest of the job, even if it answers again: its state has not been checked yet.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Loss(Record):
 
 
 class Past(Record):
-    """What launch.json says about the job.
+    """What launch.json states about the job.
 
     ranks: (number, host) in the last plan; sizes: how many ranks each plan had, each number once; trainer, restart:
     the commands; spares: the hosts that were spare at the start.
@@ -135,7 +135,7 @@ def _silent(request: Request, hosts: list[str]) -> dict[str, str]:
     return {name: host_check.no_answer(name, answer) for name, answer in answers.items() if answer.status}
 
 
-# ---- what launch.json says -------------------------------------------------------------------------
+# ---- what launch.json states -------------------------------------------------------------------------
 
 
 def _past(request: Request, document: dict[str, Any]) -> Past:

@@ -1,8 +1,9 @@
-"""Asks the other hosts of a launch over ssh, at the same time, whether they are ready.
+"""Checks over ssh, on all hosts at the same time, whether the other hosts of a launch are ready.
 
-A host is ready when ssh gets there without a password, when it has the folder of the command and the NPUs of its ranks,
-and when its Open MPI, Python, MindSpore and version of this project are those of here.  A difference would end the job
-minutes later, or have no message at all: Open MPI starts a rank whose folder is missing in the home folder.
+A host is ready if ssh works without a password, and if it has the folder of the command and the NPUs of its ranks.  Its
+Open MPI, Python, MindSpore and version of this project must be the same as here.  A difference would end the job
+minutes later, or cause no message at all.  For example, Open MPI starts a rank whose folder is missing in the home
+folder.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def project_question() -> str:
 
 
 def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
-    """What this host answers, {name: value}; "prefix": the folder of Open MPI, if it must be the same everywhere."""
+    """The answers of this host, {name: value}; "prefix": Open MPI's folder, if it must be the same everywhere."""
     from importlib import metadata
 
     try:
@@ -148,7 +149,7 @@ def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
 
 
 def said(answer: Ended) -> dict[str, str]:
-    """{name: value} of what a host has answered to `questions`."""
+    """{name: value} from a host's answer to `questions`."""
     lines = (line.split(None, 2) for line in answer.stdout.splitlines() if line.startswith(_MARK + " "))
     return {words[1]: "".join(words[2:]) for words in lines if len(words) > 1}
 

@@ -1,7 +1,7 @@
 """The limits of this host that a job on many hosts would reach: what mpirun and srun hold here for each host.
 
-Measured in the lab, with 2 to 64 hosts: docs/scale.md.  Below these numbers mpirun 4.1 ends by SIGSEGV, mpirun 5
-ends or hangs, and srun loses nodes; none of them says why.
+The numbers were measured in the lab, with 2 to 64 hosts: docs/scale.md.  Below them mpirun 4.1 ends by SIGSEGV, mpirun
+5 ends or hangs, and srun loses nodes.  None of them reports the cause.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Asks the hosts of a launch by a hostfile for their parts of the rank table, and brings it to them."""
+"""Queries the hosts of a hostfile for their parts of the rank table, and writes the whole table to them."""
 
 from __future__ import annotations
 

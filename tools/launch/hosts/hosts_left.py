@@ -1,4 +1,4 @@
-"""--exclude of a launch over several hosts: the hosts that are left, and the devices of those that have fewer."""
+"""--exclude in a launch over several hosts: the hosts that are left, and the devices of those that have fewer."""
 
 from __future__ import annotations
 

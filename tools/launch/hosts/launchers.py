@@ -1,6 +1,6 @@
-"""What launchers on several hosts must have alike, and where they meet, to agree on the attempts of a job.
+"""What launchers on several hosts must have in common, and where they meet, to agree on the attempts of a job.
 
-The Agreement goes to tools/attempts/, by way of tools/features/hosts_attempts.py.
+tools/features/hosts_attempts.py passes the Agreement to tools/attempts/.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tools.launch.engines import ports
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 
-VERSION = 2  # of what the launchers say to each other
+VERSION = 2  # of what the launchers report to each other
 _OWN_PLACE = "train.resume_from="
 WAIT = 600  # seconds
 
@@ -35,7 +35,7 @@ class Meeting(Record):
     job: str  # what is the same on all hosts of this job only, as far as the hosts can know
     always: bool = False  # also without restarts: the first failure ends the ranks of all hosts
     late: int = REFUSED  # the exit code where a host is not ready for the first attempt within `wait`
-    wait: int = WAIT  # seconds in which all hosts must be ready, where MS_TOPO_TIMEOUT does not say
+    wait: int = WAIT  # seconds in which all hosts must be ready, where MS_TOPO_TIMEOUT does not state it
 
 
 class Agreement(Record):
@@ -54,7 +54,7 @@ class Agreement(Record):
     late: int  # the exit code where a host is not ready for the first attempt within `wait`
 
     def line(self) -> str:
-        """As tools/attempts/launcher.py reads it: JSON."""
+        """The JSON line that tools/attempts/launcher.py reads."""
         return json.dumps(self.as_dict())
 
 

@@ -1,4 +1,4 @@
-"""The other hosts of a launch, their addresses, and this host's address as they see it."""
+"""The other hosts of a launch, their addresses, and the address at which they see this host."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hccl_tools.table.address import bare, family, is_of_one_link
 
 
 def others(entries: Iterable[str]) -> list[str]:
-    """Those of ``[user@]host`` that are not this host, each once."""
+    """The entries of ``[user@]host`` that are not this host, each once."""
     return [entry for entry in dict.fromkeys(entries) if not host.owns(entry.rpartition("@")[2])]
 
 
 def address_of(name: str, what: str, remedy: str = "") -> str:
-    """The address of `name`, without brackets: of IPv4 if it has one, else of IPv6, which MindSpore takes, too.
+    """The address of `name`, without brackets: of IPv4 if it has one, otherwise of IPv6, which MindSpore takes, too.
 
     Raises Refusal: `what` has none, and the `remedy`.
     """

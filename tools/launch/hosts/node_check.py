@@ -1,4 +1,4 @@
-"""Asks the other nodes of a launch by srun, in one step, whether they have this project, and the same version of it."""
+"""Checks in one srun step whether the other nodes of a launch have this project, in the same version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARK = "launch-node-check"
 def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
     """(a line for each problem of several nodes, whether one may have this project in another folder).
 
-    On a restart nobody is asked: the nodes were, and one of them may be lost.
+    On a restart no node is asked: the nodes were, and one of them may be lost.
     """
     nodes = [name for name in others if name != os.environ.get("SLURMD_NODENAME")]
     if not nodes:
@@ -35,13 +35,13 @@ def problems(request: Request, others: list[str]) -> tuple[list[str], bool]:
 
 
 def command(nodes: list[str]) -> list[str]:
-    """srun, which asks each of the nodes once; the numbers of tasks are those of sbatch no more."""
+    """The srun command that queries each node once; it does not use sbatch's numbers of tasks."""
     text = f'echo "{_MARK} $SLURMD_NODENAME" $({host_check.project_question()})'
     return [*step(nodes, "none"), "/bin/sh", "-c", text]
 
 
 def step(nodes: list[str], stdin: str) -> list[str]:
-    """The words of srun before a command that each of the nodes runs once; stdin: "none", or "all" get that of srun."""
+    """srun and its options before a command that each node runs once; stdin: "none", or "all" get srun's."""
     return [
         *("env", *(word for name in OF_SBATCH for word in ("-u", name)), "srun"),
         *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),

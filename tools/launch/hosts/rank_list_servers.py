@@ -1,6 +1,6 @@
-"""The servers of a rank table of version 2.0, which does not say where its ranks are: a list of hosts says it.
+"""Finds the servers of a version 2.0 rank table, which does not state where its ranks are, from a list of hosts.
 
-The hosts take the ranks in the order of both.  Nothing is guessed: how many ranks a host has must be written.
+The hosts take the ranks in the order of both.  Nothing is guessed: the list must state how many ranks a host has.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def given(text: str) -> list[Slots]:
 
 
 def needed(path: str, option: str = OPTION) -> Refusal:
-    """Why such a table alone is not enough; option: what names the hosts."""
+    """Why such a table is not enough without a list of hosts; option: the one that names the hosts."""
     text = tr("{path} is of version 2.0, which does not say on which hosts its ranks are", path=one_line(path))
     remedy = tr("name them in the order of the ranks: {option} node1:8,node2:8, or a hostfile", option=option)
     return Refusal(REFUSED, clauses(text, remedy))

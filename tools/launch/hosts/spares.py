@@ -1,4 +1,4 @@
-"""The hosts of a job: which have ranks, which stand by, and who takes the place of a host that is lost."""
+"""The hosts of a job: those with ranks, the spare ones, and which of these replaces a lost host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def named(request: Request, hosts: Sequence[str], marked: Sequence[str] = ()) -> list[str]:
-    """Those of `hosts` that stand by, in their order: the last ones, by --spare, or those `marked` in the hostfile.
+    """The spare `hosts` in their order: the last ones, by --spare, or those `marked` in the hostfile.
 
     Raises Refusal.
     """
@@ -74,7 +74,7 @@ def lost(request: Request) -> list[str]:
 
 
 def none_left() -> str:
-    """What to say where every host is lost."""
+    """The message when every host is lost."""
     return tr("no host is left")
 
 
@@ -92,7 +92,7 @@ def check(request: Request, placed: Placement) -> None:
 
 
 def remarks(request: Request, placed: Placement) -> list[str]:
-    """What to know of the hosts that stand by."""
+    """Notes about the spare hosts."""
     if not placed.spares or request.attempt:
         return []
     hosts = _listed(list(placed.spares))

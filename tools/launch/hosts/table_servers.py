@@ -1,10 +1,10 @@
-"""The ranks of a launch over the servers of a rank table; the command is typed on each of them.
+"""Places the ranks of a launch over the servers of a rank table; the command is typed on each of them.
 
-Where it is typed once for all of them: see all_servers.py.
+If it is typed once for all of them, all_servers.py does this.
 
-All that commands share which are typed on each server comes from the table:
-the ranks of each server, the host of MindSpore's scheduler (the server of rank 0, at its host_ip, or at the address
-that is its server_id) and the scheduler's port (from the table's digest).
+Everything that these commands share comes from the table: the ranks of each server, the host of MindSpore's scheduler
+and the scheduler's port. The host is the server of rank 0, at its host_ip, or at the address that is its server_id. The
+port follows from the table's digest.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
 
 
 def rewritten(table: LaunchTable, path: str, written: str, data: bytes) -> LaunchTable:
-    """The `table` of a legacy format at `path`, which is written anew to `written`.  Raises Refusal."""
+    """Converts the `table` of a legacy format at `path` to the file `written`.  Raises Refusal."""
     if faults := table_fit.path_faults(written):
         raise Refusal(REFUSED, *faults)
     return table.replace(
@@ -178,7 +178,7 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
 
 
 def scheduler(servers: list[Server], digest: str) -> Cluster:
-    """Where MindSpore's scheduler is, which follows from the table on every host.  Raises Refusal."""
+    """The host of MindSpore's scheduler, which follows from the table on every host.  Raises Refusal."""
     port = ports.named() or ports.derived(int(digest, 16))
     first = servers[0]
     if len(servers) == 1 and family(first.name) is None:  # the name of a job, say: nobody else needs its address

@@ -1,4 +1,4 @@
-"""What a pod must have before its ranks start: devices, shared memory, processes.  A container often has too little."""
+"""Checks the pod before its ranks start: devices, shared memory, processes; containers often have too little."""
 
 from __future__ import annotations
 

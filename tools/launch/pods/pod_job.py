@@ -1,7 +1,7 @@
-"""The job of a pod, by the variables that an operator, Volcano, ModelArts or an Indexed Job of Kubernetes gives it.
+"""Determines the job of a pod from the variables of an operator, Volcano, ModelArts or an Indexed Job of Kubernetes.
 
-An option of the user counts more than any variable.  If two variables contradict each other, the launch is refused,
-and the message names both.
+An option of the user takes precedence over any variable.  If two variables contradict each other, the launch is
+refused, and the message names both.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _HOSTS = re.compile(r"VC_(\w+)_HOSTS")
 
 
 class Fact(Record):
-    """A number, and the words for what told it."""
+    """A number, and the text that names its source."""
 
     source: str
     value: int
 
 
 class PodJob(Record):
-    """What options and environment say about this pod and its job.  None: nobody says."""
+    """What options and environment say about this pod and its job.  None: not specified."""
 
     world: Fact | None  # ranks of the job
     local: Fact | None  # ranks of this pod
     pods: Fact | None  # pods with ranks
     node: Fact | None  # the number of this pod, from 0
-    role: str  # MS_SCHED or MS_WORKER, by an operator that has a pod for the scheduler; else ""
+    role: str  # MS_SCHED or MS_WORKER, by an operator that has a pod for the scheduler; otherwise ""
     has_ranks: bool  # False: this pod has the scheduler, and nothing else
     scheduler: str | None  # the scheduler's host: a name or an address
     devices: tuple[int, ...] | None  # physical ids, sorted
     addresses: dict[str, str]  # {variable: address}
-    names: list[str]  # of the job's pods, in their order; empty: nobody says
+    names: list[str]  # of the job's pods, in their order; empty: unknown
     uid: str = ""  # what only the pods of one job have alike
 
 
@@ -154,7 +154,7 @@ def _devices_source(request: Request) -> str:
 
 
 def _counted(request: Request) -> str:
-    """What says how many devices the ranks have: a variable may leave some of those that the pod got."""
+    """What states how many devices the ranks have: a variable may leave some of those that the pod got."""
     source = _devices_source(request)
     limited = request.devices is None and request.device_target == "Ascend" and visible.npus().limit
     return visible.NPUS if limited else source
@@ -232,7 +232,7 @@ def _addresses() -> dict[str, str]:
 
 
 def described(job: PodJob) -> str:
-    """How this pod knows itself in a rank table, for a message: its addresses and devices."""
+    """How this pod identifies itself in a rank table, for a message: its addresses and devices."""
     parts = [f"{name}={one_line(text)}" for name, text in job.addresses.items()]
     parts = parts or [tr("no variable {names} is set", names=", ".join(ADDRESSES[:3]))]
     if job.devices:

@@ -1,6 +1,7 @@
-"""The rank table of pods without an operator: each writes its devices into a folder that all share, pod 0 the table.
+"""Builds the rank table of pods without an operator: each writes its devices to a shared folder, pod 0 the table.
 
-Pod 0 begins with an empty folder: what is there is of an earlier start.  The others write theirs again when it is gone.
+Pod 0 begins with an empty folder: any content is from an earlier start.  The other pods write their devices again when
+their files are gone.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class Parts:
         whole_file.write(self.text, self.own)
 
     def look(self) -> None:
-        """Does what this pod has to do for the table now.  Raises NotReady and Refusal."""
+        """Does this pod's part for the table now.  Raises NotReady and Refusal."""
         self.change(self.write)
         if self.node == 0 and not os.path.exists(self.path):
             self.change(self.join)

@@ -1,4 +1,4 @@
-"""The ranks of a pod: by the rank table of an operator, or by numbers, where MindSpore's scheduler connects the ranks.
+"""Places the ranks of a pod: by an operator's rank table, or by numbers if MindSpore's scheduler connects the ranks.
 
 A job of several pods has a launcher in each.  They meet at the pod of rank 0, so that the first failure ends all.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from tools.launch.pods.pod_parts import Parts
 
-COPY = "hccl.json"  # of the table, in the run folder: the operator may write its own anew while ranks read
+COPY = "hccl.json"  # of the table, in the run folder: the operator may rewrite its own while ranks read
 
 
 def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[Placement, LaunchTable | None]:
@@ -57,7 +57,7 @@ def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[P
 
 
 def table_path(request: Request) -> str | None:
-    """The rank table that the user or the operator names; ModelArts has two of them, of which we read one."""
+    """The rank table that the user or the operator names; of ModelArts' two tables we read one."""
     named_ = (request.rank_table, *map(os.environ.get, ("RANK_TABLE_FILE_V_1_0", "RANK_TABLE_FILE")))
     return next(filter(None, named_), None)
 
@@ -149,7 +149,7 @@ def by_table(
 
 
 def all_run() -> str:
-    """What to look at where a rank table does not come."""
+    """What to check if a rank table does not come."""
     return tr("look at: kubectl get pods -o wide (do all pods of the job run?)")
 
 

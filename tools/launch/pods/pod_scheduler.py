@@ -1,4 +1,4 @@
-"""Where MindSpore's scheduler is in a job of pods: in a pod that an operator makes for it, else in that of rank 0."""
+"""Finds the pod of MindSpore's scheduler: one that an operator makes for it, otherwise the pod of rank 0."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Shape(Record):
 
 
 def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
-    """Where MindSpore's scheduler is: in the operator's pod for it, else in that of rank 0.  Raises Refusal."""
+    """Where MindSpore's scheduler is: in the operator's pod for it, otherwise in that of rank 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     first = table.servers[0].address
@@ -48,7 +48,7 @@ def by_table(job: PodJob, table: PodTable, patience: Patience) -> Cluster:
 
 
 def by_numbers(request: Request, job: PodJob, shape: Shape, patience: Patience) -> Cluster:
-    """Where MindSpore's scheduler is: in the operator's pod for it, else in pod 0.  Raises Refusal."""
+    """Where MindSpore's scheduler is: in the operator's pod for it, otherwise in pod 0.  Raises Refusal."""
     if job.role:
         return of_operator(job, patience)
     port = request.master_port or ports.named()
@@ -72,7 +72,7 @@ def _cluster(job: PodJob, patience: Patience, is_here: bool, port: int) -> Clust
 
 
 def own_address(job: PodJob) -> str | None:
-    """An address at which this pod can listen, of IPv4 if there is one; its node's is one with hostNetwork only."""
+    """An address on which this pod can listen, IPv4 if possible; the node's only with hostNetwork."""
     found = [text for text in job.addresses.values() if host.owns(text)]
     return next((text for text in found if family(text) == socket.AF_INET), next(iter(found), None))
 

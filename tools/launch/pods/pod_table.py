@@ -1,6 +1,6 @@
-"""The rank table that an operator writes for the pods of a job: is it complete, and which of its servers is this pod?
+"""Reads the rank table that an operator writes for the pods of a job: is it complete, and which server is this pod?
 
-The file is missing, empty or "initializing" until all pods have their devices.  After a fault it is written anew.
+The file is missing, empty or "initializing" until all pods have their devices.  After a fault it is written again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class NotReady(Exception):
 
 
 class Initializing(NotReady):
-    """The operator has written the table, but says that it is not completed."""
+    """The operator has written the table, but states that it is not completed."""
 
 
 class PodServer(Record):
@@ -59,7 +59,7 @@ class PodTable(Record):
 
 
 class WatchedTable(Record):
-    """The operator's file, which may be written anew while the ranks run, because the job moves."""
+    """The operator's file, which may be rewritten while the ranks run, because the job moves."""
 
     path: str  # absolute
     digest: str  # of the table that the ranks have

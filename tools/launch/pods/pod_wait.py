@@ -1,4 +1,4 @@
-"""Waiting in a pod for what other pods or the operator bring.  It tells for what: at once, then every half minute."""
+"""Waits in a pod for other pods or the operator, and reports for what: at once, then every half minute."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Patience:
         self._said, self._said_at = "", 0.0
 
     def until_ready(self, look: Callable[[], T], remedy: str) -> T:
-        """What `look` returns, once it raises NotReady no more.  Raises Refusal: after the time, with the remedy."""
+        """The result of `look`, once it no longer raises NotReady.  Raises Refusal: after the time, with the remedy."""
         began = time.monotonic()
         while True:
             looked = time.monotonic()
@@ -50,7 +50,7 @@ class Patience:
             time.sleep(max(LOOK_EVERY, 9 * (time.monotonic() - looked)))
 
     def tell(self, reason: str, waited: float, now: float) -> None:
-        """Says what is waited for, if that is new, or if the user read it long ago."""
+        """Reports what is waited for, if that is new, or if the user read it long ago."""
         if reason == self._said and now < self._said_at + SAY_EVERY:
             return
         self._said, self._said_at = reason, now

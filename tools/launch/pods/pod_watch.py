@@ -1,4 +1,4 @@
-"""The process beside a launcher in a pod: it sees when the operator writes the rank table anew, because the job moves.
+"""The process next to a launcher in a pod: detects that the operator rewrites the rank table, because the job moves.
 
 tools/features/pod_table.py starts it.  Its lines, on stdout, are events for the launcher.
 """
@@ -21,7 +21,7 @@ WHOLE_WITHIN = 10.0  # seconds in which a file that is written in place must be 
 
 
 def begin(launcher: int, path: str, digest: str) -> None:
-    """Ends with the process `launcher`, or when it has told that the table changed."""
+    """Ends with the process `launcher`, or when it has reported that the table changed."""
     programs.end_with_parent()
     if os.getppid() != launcher:
         return
@@ -29,7 +29,7 @@ def begin(launcher: int, path: str, digest: str) -> None:
 
 
 def watch(path: str, digest: str) -> None:
-    """Returns when the table at `path` has another content than that of `digest`, which the ranks have."""
+    """Returns when the table at `path` no longer has the content with `digest`, which the ranks have."""
     seen, unusable_since, told = stamp(path), 0.0, False
     while True:
         time.sleep(LOOK_EVERY)
@@ -70,7 +70,7 @@ def change(path: str, digest: str) -> tuple[str, bool]:
 
 
 def stamp(path: str) -> tuple[int, ...]:
-    """What changes when a file is written or replaced, also behind the links of a ConfigMap; () if it is not there."""
+    """Values that change when a file is written or replaced, even behind a ConfigMap's links; () if it is missing."""
     try:
         found = os.stat(path)
     except OSError:
@@ -79,6 +79,6 @@ def stamp(path: str) -> tuple[int, ...]:
 
 
 def say(word: str, *values: object) -> None:
-    """One event for tools/features/pod_table.py, in one write."""
+    """Sends one event to tools/features/pod_table.py, in one write."""
     line = f"{word} {' '.join(map(str, values))}"
     os.write(1, os.fsencode(one_line(line)) + b"\n")

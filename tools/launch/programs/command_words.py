@@ -1,4 +1,4 @@
-"""Programs that start another one, which is among their words: env, nohup, a shell."""
+"""Programs whose arguments contain another program to start: env, nohup, a shell."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def is_assignment(word: str) -> bool:
 
 
 def program(words: Sequence[str]) -> int:
-    """Where the program is, behind those that only start it; the number of words: nothing is started."""
+    """The position of the program, after those that only start it; the number of words: nothing is started."""
     at = 0
     while at < len(words):
         name = os.path.basename(words[at])

@@ -1,4 +1,7 @@
-"""Checks the config of a trainer before a launch.  A launch of a program does not import this: YAML takes 25 ms."""
+"""Checks the config of a trainer before a launch.
+
+A launch of a program does not import this: YAML takes 25 ms.
+"""
 
 from __future__ import annotations
 

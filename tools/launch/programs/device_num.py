@@ -1,4 +1,4 @@
-"""DEVICE_NUM of `ascend4p.sh`: its tutorial's 8, although four ranks are on the host."""
+"""DEVICE_NUM of `ascend4p.sh`: 8 as in its tutorial, although four ranks are on the host."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = re.compile(rb"\bDEVICE_NUM\b")
 
 
 def remarks(request: Request, ranks: int, command: list[str]) -> list[str]:
-    """A line for the user where the program of `command` may take the script's number for that of its ranks."""
+    """A line for the user if the program of `command` may take the script's number for the number of its ranks."""
     if "DEVICE_NUM" in os.environ:
         return []
     for program in command[:3]:  # python -u FILE, or the program itself

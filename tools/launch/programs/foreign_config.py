@@ -1,7 +1,7 @@
-"""The config of a trainer that is not this project's: read for `system.distribute`, and not judged.
+"""Reads `system.distribute` from the config of another project's trainer, without judging the config.
 
-It may have any shape.  What is noted is what nearly every trainer would stumble over, and a name that is nearly one of
-those that MindOCR's trainers read.  A launch of our own trainer does not import this.
+It may have any shape.  The notes name what nearly every trainer would reject, and a name that is nearly one of those
+that MindOCR's trainers read.  A launch of our own trainer does not import this.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def read(path: str, arguments: list[str]) -> config_file.Config | None:
 
 
 def notes(path: str) -> list[str]:
-    """What the user should know of it."""
+    """Notes about the config for the user."""
     found = _load(path)
     return [tr("note: {note}", note=note) for note in (_unreadable(path) if found is None else _misspelt(found))]
 
@@ -84,7 +84,7 @@ def _misspelt(config: config_file.Config) -> list[str]:
     known = [name for name in _SECTIONS if name in config.data]
     for key, value in config.data.items():
         near = _near(key, [name for name in _SECTIONS if name not in config.data])
-        # One name alone may well be what another trainer calls its own; `distribute` says whose it is.
+        # One name alone may well be what another trainer calls its own; `distribute` states whose it is.
         if near and isinstance(value, dict) and (len(known) >= _ENOUGH or (near == "system" and "distribute" in value)):
             found.append(_question(config, f"/{key}", key, near))
     system = config.data.get("system")

@@ -1,7 +1,8 @@
-"""Variables that a module reads when it is imported, so that ranks which import once have one value of them.
+"""Variables that a module reads when it is imported, so that ranks which import once share one value of each.
 
 They were traced in MindSpore 2.10 and NumPy 1.26: calls of getenv(3), and reads of os.environ.  MindSpore does not read
-MS_ROLE, MS_NODE_ID, MS_SCHED_*, RANK_TABLE_FILE, PMIX_* and SLURM_* then, and RANK_ID only for a log of its own.
+MS_ROLE, MS_NODE_ID, MS_SCHED_*, RANK_TABLE_FILE, PMIX_* and SLURM_* at that time, and RANK_ID only for a log of its
+own.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _SET = re.compile(rb"(?:environb?\s*\[\s*|putenv\s*\(\s*|setdefault\s*\(\s*)b?[\
 
 
 def beginnings(modules: Iterable[str]) -> tuple[str, ...]:
-    """Of the names that these modules read; MindSpore imports NumPy."""
+    """The beginnings of the names that these modules read; MindSpore imports NumPy."""
     roots = {module.partition(".")[0] for module in modules}
     if "mindspore" in roots:
         roots.add("numpy")
@@ -48,7 +49,7 @@ def set_in(text: bytes, begins: tuple[str, ...]) -> str:
 
 
 def differing(owns: Sequence[Mapping[bytes, bytes]], begins: tuple[str, ...]) -> str:
-    """The first such variable that is not the same for all ranks, and that a fork cannot take anew; empty: none.
+    """The first such variable that differs between ranks, and that a fork cannot set again; empty: none.
 
     owns: what each rank has besides the job's part.
     """

@@ -1,6 +1,6 @@
-"""--import_once: whether the ranks of a launch can be forks of one process, and what that process imports.
+"""--import_once: decides whether the ranks of a launch can be forks of one process, and what that process imports.
 
-A launch whose ranks cannot be forks starts them as ever, and says why.
+A launch whose ranks cannot be forks starts them in the usual way, and reports the reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tools.launch.job import Job
     from tools.launch.request import Request
 
-AUTO, FORCE = "auto", "force"  # in place of a module
+AUTO, FORCE = "auto", "force"  # instead of a module
 FORKING = ("local", "mpirun", "srun")  # engines with a process of ours on each host
 SAFE = ("numpy", "mindspore")  # known to be safe, in the order of their import
 HOOK = project.path("tools", "forking", "hook")  # first in the parent's PYTHONPATH
@@ -38,7 +38,7 @@ _IMPORT = re.compile(
 
 
 class Imports(Record):
-    """What the parent of the ranks imports.
+    """The modules that the parent of the ranks imports.
 
     modules: (name, whether it must be there); program: the path of the ranks' file; empty: their command has -m.
     forced: also on NPUs and GPUs, where each rank then asks MindSpore for its device.
@@ -49,17 +49,17 @@ class Imports(Record):
     forced: bool
 
     def names(self) -> list[str]:
-        """Of the modules."""
+        """The names of the modules."""
         return [name for name, _ in self.modules]
 
     def word(self) -> str:
-        """For agents, see `read`."""
+        """The text for agents, see `read`."""
         names = (name if needed else f"?{name}" for name, needed in self.modules)
         return "\n".join([FORCE if self.forced else AUTO, " ".join(names), self.program])
 
 
 def read(word: str) -> Imports:
-    """What `Imports.word` has written."""
+    """Parses the text that `Imports.word` has written."""
     forced, names, program = word.split("\n", 2)
     modules = [(name.lstrip("?"), not name.startswith("?")) for name in names.split()]
     return Imports(modules=modules, program=program, forced=forced == FORCE)
@@ -145,12 +145,12 @@ def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
 
 
 def other_cores() -> str:
-    """A reason."""
+    """The reason: the ranks have different numbers of cores."""
     return tr("the ranks are bound to different numbers of cores, and libraries size their threads at the import")
 
 
 def other_memory() -> str:
-    """A reason."""
+    """The reason: the memory of the ranks is on different nodes."""
     return tr("the memory of the ranks is on different NUMA nodes")
 
 

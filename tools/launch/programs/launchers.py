@@ -1,4 +1,4 @@
-"""Programs that start ranks themselves, such as msrun: as the program of every rank they start a job in each.
+"""Detects programs that start ranks themselves, such as msrun: as the program of every rank they start a job in each.
 
 People put the new launcher before the line that they have.  So a launch of several ranks refuses such a program, and
 prints the line that does what was meant.
@@ -138,7 +138,7 @@ def _in_text(text: str) -> Launcher | None:
     command: list[str] = []
     try:
         words = [*lexer, ";"]
-    except ValueError:  # a quote is not closed: the shell says so
+    except ValueError:  # a quote is not closed: the shell states this
         return None
     for word in words:
         if word.strip("();<>|&") and word not in ("then", "do", "else", "{"):
@@ -156,7 +156,7 @@ def _in_text(text: str) -> Launcher | None:
 
 
 def check(request: Request, ranks: int | None) -> None:
-    """Raises Refusal if each of several ranks would be a launcher; ranks: None where nobody has said how many."""
+    """Raises Refusal if each of several ranks would be a launcher; ranks: None if their number is unknown."""
     found = find(request.trainer_arguments) if request.program and ranks != 1 else None
     if found is None:
         return
@@ -183,12 +183,12 @@ def check(request: Request, ranks: int | None) -> None:
 
 
 def ours(kind: str) -> str:
-    """The command of ours for launchers of this kind."""
+    """Our command in place of launchers of this kind."""
     return typed.command(f"scripts/{_SCRIPTS.get(kind, 'launch.sh')}")
 
 
 def instead(found: Launcher, request: Request, ranks: int | None) -> str:
-    """The line that does what was meant; empty: it cannot be told."""
+    """The line that does what was meant; empty: it cannot be determined."""
     if not found.whole:
         return ""
     if found.kind == OURS:
@@ -225,7 +225,7 @@ def _number(options: Sequence[str]) -> str:
 
 
 def remarks(request: Request) -> list[str]:
-    """What to know where the only rank is a launcher."""
+    """Notes if the only rank is a launcher."""
     found = find(request.trainer_arguments)
     if found is None:
         return []

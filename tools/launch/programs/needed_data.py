@@ -1,4 +1,4 @@
-"""Does a program read DATA_PATH where nobody has set it?  Its own file is read, and nothing is run.
+"""Detects a program that reads DATA_PATH although it is not set, from the program's own file; nothing is run.
 
 Every rank would start, and end with KeyError: 'DATA_PATH'.
 """

@@ -1,6 +1,7 @@
-"""--no_sink: operators run one by one.
+"""--no_sink: runs operators one by one.
 
-The tutorials set GRAPH_OP_RUN, which MindSpore 2.10 no longer reads: it has jit_level.  HCCL reads the other variable.
+The tutorials set GRAPH_OP_RUN, which MindSpore 2.10 no longer reads; it has jit_level instead.  HCCL reads the other
+variable.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ _SETTING = "system.jit_level=O0"
 
 
 def arguments(config: Config | None, words: list[str]) -> list[str]:
-    """The words for our trainer with the jit_level that stands for --no_sink; PyNative mode compiles nothing."""
+    """The arguments for our trainer, with the jit_level for --no_sink; PyNative mode compiles nothing."""
     if config is None or config.filled["system"]["mode"] != 0:
         return words
     return trainer_command.with_setting(words, _SETTING)
 
 
 def remarks(is_own: bool, words: list[str]) -> list[str]:
-    """What --no_sink does to the job whose command has these words."""
+    """Notes about the effect of --no_sink on the job with this command."""
     names = "GRAPH_OP_RUN"
     if not is_own:
         setting = 'set_context(jit_config={"jit_level": "O0"})'

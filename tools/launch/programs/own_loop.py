@@ -1,4 +1,4 @@
-"""Does a shell script start the ranks of a job itself, in a loop?  Its text is read, and nothing runs."""
+"""Detects a shell script that starts the ranks of a job itself, in a loop, from its text; nothing is run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def with_zoo(script: str, words: Sequence[str]) -> str:
 
 
 def text_of(path: str) -> str:
-    """The text of the script; empty if it is not a text that can be read: what cannot be started is told elsewhere."""
+    """The text of the script; empty if it cannot be read as text: other checks report what cannot be started."""
     try:
         with open(path, "rb") as file:
             return file.read(_MOST).decode("utf-8", "replace")

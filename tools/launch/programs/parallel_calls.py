@@ -1,6 +1,6 @@
-"""Does a program ask MindSpore to cut its network where MindSpore does not?  Its own file is read, and nothing is run.
+"""Detects a program that asks MindSpore to cut its network where MindSpore does not, from its own file; nothing is run.
 
-On CPU every rank would start, and end with a page of traceback.  In PyNative mode MindSpore says nothing, and every
+On CPU every rank would start, and end with a page of traceback.  In PyNative mode MindSpore prints nothing, and every
 rank trains the whole network by itself.
 """
 
@@ -20,7 +20,7 @@ _NAMES_A_MODE = re.compile(rb"auto_parallel", re.IGNORECASE)
 
 
 def check(path: str, target: str) -> None:
-    """Raises Refusal, with one line.  A call that depends on an `if` does not count, nor a mode that is computed."""
+    """Raises Refusal, with one line.  A conditional call does not count, nor a computed mode."""
     calls = program_calls.read(path, _NAMES_A_MODE)
     asked = [(call, call.word("parallel_mode")) for call in calls if call.name == _PARALLEL]
     if not asked or any(mode not in modes.BY_MINDSPORE for _, mode in asked):

@@ -1,4 +1,4 @@
-"""A program that ranks run with the user's own words: a file, a module, a test file.  No config belongs to it."""
+"""A program that ranks run with the user's own arguments: a file, a module, a test file; it has no config."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Program(Record):
     about: str  # what was decided, for --dry_run
 
     def imports_mindspore(self) -> bool:
-        """Whether its own file says so; other files that it imports are not read."""
+        """Whether its own file imports MindSpore; other files that it imports are not read."""
         return bool(self.source and _IMPORT.search(_beginning(self.source, _MOST)))
 
 

@@ -1,4 +1,4 @@
-"""The calls in a program's own file, which is parsed and not run: what the program asks MindSpore for."""
+"""Finds what a program asks MindSpore for: the calls in its own file, which is parsed and not run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Called(Row):
 
 
 def text_of(path: str) -> bytes:
-    """The beginning of the file; empty if it cannot be read: other checks say so."""
+    """The beginning of the file; empty if it cannot be read: other checks report that."""
     try:
         with open(path, "rb") as file:
             return file.read(MOST_BYTES)
@@ -38,7 +38,7 @@ def text_of(path: str) -> bytes:
 
 
 def read(path: str, worth: Pattern[bytes]) -> list[Called]:
-    """The calls of a file in which the pattern is; none where Python could not parse it, who will say so."""
+    """The calls in a file with the pattern; none if Python cannot parse the file: Python reports that when it runs."""
     text = text_of(path)
     if not worth.search(text):
         return []
@@ -47,7 +47,7 @@ def read(path: str, worth: Pattern[bytes]) -> list[Called]:
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Python says them, too, when it runs the program
+            warnings.simplefilter("ignore")  # Python reports them, too, when it runs the program
             return list(_calls(ast.parse(text), sure=True))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []

@@ -1,4 +1,4 @@
-"""The words of a Python command: what it would run."""
+"""Parses the arguments of a Python command: which file or module it would run."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def is_python(program: str) -> bool:
 
 
 def first_of(words: Sequence[str]) -> tuple[str, str]:
-    """What Python would run: ("file", its path), ("module", its name), or nothing that is a program of the user's."""
+    """What Python would run: ("file", its path), ("module", its name), or nothing if it is not the user's program."""
     kind, named, _ = parts(words)
     return kind, named
 
 
 def parts(words: Sequence[str]) -> tuple[str, str, int]:
-    """The same, and how many words come before those of the program."""
+    """The same, and the number of words before those of the program."""
     at = 0
     while at < len(words):
         word, at = words[at], at + 1

@@ -1,7 +1,7 @@
-"""--per_rank_words: words of a command that are another one for each rank, such as --device_id={device}.
+"""--per_rank_words: arguments of a command that differ from rank to rank, such as --device_id={device}.
 
-Only the names of `of_rank` in braces are replaced, so that the words of a program may have other braces; {{rank}} stays
-as {rank}.  Each rank's own launcher or agent replaces them, when it starts the rank.
+Only the names of `of_rank` in braces are replaced, so that the arguments of a program may have other braces; {{rank}}
+stays as {rank}.  The launcher or the agent of a rank replaces them when it starts the rank.
 """
 
 from __future__ import annotations

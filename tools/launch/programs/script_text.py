@@ -1,4 +1,4 @@
-"""What the text of a start script shows before every rank runs it: it starts a launcher.  A loop: own_loop.py."""
+"""Detects a start script that starts a launcher, from its text before every rank runs it.  A loop: own_loop.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _COMMAND = re.compile(
 
 
 def remarks(words: Sequence[str], ranks: int) -> list[str]:
-    """What to know before this command runs in every rank."""
+    """Notes before this command runs in every rank."""
     at = launchers.script(words)
     if at is None:
         return []

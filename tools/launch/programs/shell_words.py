@@ -1,4 +1,4 @@
-"""Words in one text, split as a shell splits them.  Nothing in them is expanded, and nothing runs."""
+"""Splits a text into words as a shell does; nothing in them is expanded, and nothing runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a Python program: its own, and those of its project that it imports.  Nothing is run."""
+"""Finds the files of a Python program: its own, and those of its project that it imports; nothing is run."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def contents(program: str) -> Iterator[tuple[str, bytes]]:
         try:
             with open(path, "rb") as file:
                 text = file.read(MOST_BYTES)
-        except OSError:  # a check of the trainer says so
+        except OSError:  # a check of the trainer reports it
             continue
         yield path, text
         for found in _imported(path, text, roots):

@@ -1,6 +1,6 @@
-"""Does a program name a hardware by itself that this launch is not for?  Its own file is read, and nothing is run.
+"""Detects a program that selects hardware that this launch is not for, from its own file; nothing is run.
 
-Of a launch on CPU every rank would start, and end with a page of traceback; or take NPUs that the launch did not.
+In a launch on CPU every rank would start, and end with a page of traceback; or use NPUs that the launch did not take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command of every rank: which trainer, with which arguments."""
+"""The command of every rank: the trainer and its arguments."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def trainer(request: Request) -> str:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a folder above it may not be entered: nobody knows whether it is there."""
+    """Whether a folder above it may not be entered, so that it is unknown whether it exists."""
     try:
         os.stat(path)
     except PermissionError:
@@ -92,7 +92,7 @@ def _of_project(path: str) -> str:
 
 
 def arguments(request: Request) -> list[str]:
-    """The user's arguments for the trainer, which say that a lone rank is not distributed."""
+    """The user's arguments for the trainer; they state that a single rank is not distributed."""
     own = list(request.trainer_arguments)
     return with_setting(own, "system.distribute=False") if request.alone else own
 

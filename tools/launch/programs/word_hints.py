@@ -1,7 +1,8 @@
-"""What to know, before the start, of a program's words that seem to be meant for one rank each, or for the launcher.
+"""Notes before the start about arguments of a program that seem to be meant for single ranks or for the launcher.
 
-In the loops of start scripts a shell makes them: --device_id=$DEVICE_ID.  Here no shell reads the program's words, and
-the one in which the command was typed has no rank's variables, so that it leaves nothing behind the equals sign.
+In the loops of start scripts a shell expands them: --device_id=$DEVICE_ID.  Here no shell reads the program's
+arguments.  The shell in which the command was typed has no rank's variables, so it leaves nothing after the equals
+sign.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What to know, before the start, of an option of the launcher behind the program, which gets it then."""
+"""Notes before the start about a launcher option that comes after the program, and so goes to the program."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _OURS = (
     *("worker_num", "local_worker_num", "nproc_per_node", "npernode", "ntasks_per_node", "num_processes"),
     "stop_before",
 )
-_RANKS = ("n", "np", "nproc", "worker_num", "nproc_per_node", "num_processes")  # of these the value says how many
+_RANKS = ("n", "np", "nproc", "worker_num", "nproc_per_node", "num_processes")  # of these the value states how many
 _COMMON = ("n", "np", "nproc", "devices", "device_target", "exclude")  # programs may have them, too
 # A parser that makes options of names in the code, or of the keys of a file.
 _MAKES_OPTIONS = re.compile(
     rb"""\b(?:fire|hydra|tyro|jsonargparse|simple_parsing|HfArgumentParser|absl|getopt)\b|["']--?["']"""
 )
 _MOST = 1 << 20  # bytes of a file that are looked at
-_MOST_FILES = 64  # beside the program
+_MOST_FILES = 64  # next to the program
 _LONGEST = 300  # characters of a command in a message
 
 
@@ -102,7 +102,7 @@ def _file(words: Sequence[str]) -> int | None:
 
 
 def _knows(path: str, name: str) -> bool:
-    """Whether the option is in the program, in what it imports, or in a file beside it that may read the words."""
+    """Whether the option is in the program, in what it imports, or in a file next to it that may read the words."""
     texts = [text.replace(b"-", b"_") if name not in _COMMON else text for text in _texts(path)]
     if name not in _COMMON:
         return not texts or any(name.encode() in text for text in texts)

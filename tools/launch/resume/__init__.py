@@ -1,1 +1,1 @@
-"""From which checkpoints of which run a launch goes on."""
+"""Finds the checkpoints, and the run, from which a launch continues."""

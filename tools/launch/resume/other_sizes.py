@@ -1,7 +1,8 @@
-"""A restart with another number of ranks, because a host is lost: from which checkpoints our trainer goes on.
+"""Finds the checkpoints for a restart of our trainer with another number of ranks, after a host was lost.
 
-A checkpoint of a whole network is every rank's: the trainer takes it by itself (tools/trainer/checkpoints/choosing.py).
-Layers that were cut by hand are merged and cut anew, if all slices can be seen from here.
+A checkpoint of a whole network suits every rank: the trainer takes it by itself
+(tools/trainer/checkpoints/choosing.py). Layers that were cut by hand are merged and cut again, if all slices can be
+seen from here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The checkpoints that a launch by mpirun goes on from, on the other hosts of the job: asked before the start.
+"""Asks the other hosts, before the start, which checkpoints they have for a launch by mpirun that continues.
 
-Only names and sizes: the trainer reads them as a whole, and takes the newest that all ranks have.
+Only names and sizes are compared: the trainer reads the files completely, and takes the newest that all ranks have.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MARK = "launch-resume-check"
 
 
 def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
-    """What the hosts have of it.  Raises Refusal where one has none."""
+    """Checks what the hosts have of it.  Raises Refusal if one has nothing."""
     ranks = _ranks_by_host(placed, found.source)
     if request.engine != "mpirun" or request.no_check or not ranks:
         return found

@@ -1,4 +1,4 @@
-"""--resume, and RESUME=1: from which checkpoints a launch of our trainer goes on, checked before it starts.
+"""--resume, and RESUME=1: finds the checkpoints from which our trainer continues, and checks them before the start.
 
 The trainer gets the folder as `train.resume_from`.  Nothing here imports MindSpore.
 """
@@ -35,7 +35,7 @@ _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for
 
 
 def find(request: Request, config: Config, named: str, placed: Placement, run_dir: str) -> Resumption | None:
-    """What the launch with the config `named` goes on from; None: it begins anew.  Raises Refusal."""
+    """The checkpoints for the launch with the config `named`; None: it starts from the beginning.  Raises Refusal."""
     filled = config.filled
     if request.resume is None:
         return _of_variable(filled, named, placed) if os.environ.get("RESUME") == "1" else None

@@ -1,4 +1,4 @@
-"""What a launch goes on from: a record of its checkpoints, as tools/launch/resume/resuming.py finds it."""
+"""The record of the checkpoints from which a launch continues; tools/launch/resume/resuming.py makes it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SECONDS = 600  # that the copies of checkpoints may take
 
 
 class Resumption(Record):
-    """What a launch goes on from."""
+    """The checkpoints from which a launch continues."""
 
     run: str | None  # the folder of the run that saved; None: only its checkpoints are known
     source: str  # the folder with rank_0, rank_1 ...
@@ -31,11 +31,11 @@ class Resumption(Record):
 
     @property
     def label(self) -> labels.Label:
-        """What is resumed, as far as this host knows."""
+        """What is resumed, if this host knows it."""
         return self.candidates[0][1]
 
     def where(self) -> str:
-        """From where it goes on, for people."""
+        """Where it continues, for people."""
         label = self.label
         folder = one_line(latest_link.shown(self.source))
         if label.steps < label.epoch_steps:
@@ -56,7 +56,7 @@ class Resumption(Record):
         return {**of, "folder": self.source, "epoch": label.epoch, "steps": label.steps, "ranks": label.ranks}
 
     def setting(self) -> str:
-        """The word after -o that says so to the trainer."""
+        """The argument for -o that passes this to the trainer."""
         return f"{latest_link.RESUME_FROM}={latest_link.yaml_word(self.folder)}"
 
     def make(self) -> None:

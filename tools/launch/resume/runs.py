@@ -1,4 +1,4 @@
-"""Earlier runs: the newest of a config, or a named one, and where its checkpoints are."""
+"""Finds earlier runs: the newest of a config or a named one, and the place of its checkpoints."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def process_of(run: str, document: dict[str, Any]) -> int | None:
 
 
 def check_same_network(run: str, filled: dict[str, Any]) -> None:
-    """Raises Refusal where the run's network, as launch.json says, is not that of the config `filled`."""
+    """Raises Refusal if the run's network in launch.json differs from that of the config `filled`."""
     saved = record.read(run).get("checkpoints")
     before = saved.get("model") if isinstance(saved, dict) else None
     now = filled["model"]

@@ -1,1 +1,1 @@
-"""The rank table of a launch: the one named, one nearby, or a new one."""
+"""The rank table of a launch: the one that the user names, one nearby, or a new one."""

@@ -1,4 +1,4 @@
-"""The rank table of a launch: the one named, one nearby that fits, or a new one."""
+"""Chooses the rank table of a launch: the one that the user names, one nearby that fits, or a new one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
 
 
 def taken(path: str, fit: table_fit.Fit, run_dir: str, remarks: tuple[str, ...]) -> LaunchTable:
-    """The table of a launch that fits; one of a legacy format is written anew for the run.  Raises Refusal."""
+    """The table of a launch that fits; a table in a legacy format is converted for the run.  Raises Refusal."""
     if fit.text is None:
         return LaunchTable(path=os.path.abspath(path), ranks=fit.ranks, remarks=remarks)
     written = os.path.join(run_dir, from_legacy.NAME)

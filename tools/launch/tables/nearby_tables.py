@@ -1,4 +1,4 @@
-"""The rank tables in the current folder and beside the program: which of them a launch takes, under any name."""
+"""Finds rank tables in the current folder and next to the program, and decides which one a launch takes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class _Addresses:
         self.found: dict[int, str | None] | None = {} if request.device_target == "CPU" else None
 
     def contradict(self, fit: Fit) -> str:
-        """Why the table is another host's: the example in a document, or a copy.  Empty if nothing says so."""
+        """Why the table is another host's: an example from a document, or a copy.  Empty if there is no sign of it."""
         if self.found is None:
             try:
                 self.found, _ = hccn.addresses(self.devices, self.conf)

@@ -1,4 +1,4 @@
-"""Does a rank table fit a launch on devices of this one host?"""
+"""Checks whether a rank table fits a launch on devices of this one host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tools.launch.programs import trainer_command
 
 
 class Fit(Record):
-    """What is known of one table: its ranks, or why it is not taken."""
+    """The known facts of one table: its ranks, or why it is not taken."""
 
     ranks: list[tuple[int, int]] = []  # (rank, device) in rank order
     text: str | None = None  # the table as version 1.0, where the file is of a legacy format
@@ -30,7 +30,7 @@ class Fit(Record):
 
 
 def examine(path: str, devices: list[int], generation: str | None, is_named: bool = False) -> Fit:
-    """Whether the table at `path` is good, ours, and for `devices`.
+    """Checks whether the table at `path` is valid, ours, and for `devices`.
 
     is_named: the user names it, so it is taken where nothing can tell whose it is.
     """
@@ -107,7 +107,7 @@ def _of_server(shown: str, server: rank_table.Server, devices: list[int], is_nam
 
 
 def unknown_host(server_id: str) -> str:
-    """What to know of a table that is taken without knowing that it is this host's."""
+    """The note about a table that is taken although it may be another host's."""
     if not server_id:
         return tr("note: the rank table does not say where its ranks are, so they are taken to be on this host")
     name = one_line(server_id)
@@ -115,13 +115,13 @@ def unknown_host(server_id: str) -> str:
 
 
 def path_faults(path: str) -> list[str]:
-    """validate_hccl.py only warns about this path: here HCCL will read it."""
+    """The faults of the path: validate_hccl.py only warns about them, but here HCCL will read the file."""
     problem = verdict.path_problem(path)
     return [tr("{problem}; move the file", problem=problem.text)] if problem else []
 
 
 def without_servers(path: str) -> str:
-    """Why a good table of another version cannot be used."""
+    """Why a valid table of another version cannot be used."""
     return tr(
         "{path} has no server_list; ranks are started from versions 1.0 and 1.2, and from the legacy formats",
         path=one_line(path),

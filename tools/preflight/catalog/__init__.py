@@ -1,1 +1,1 @@
-"""What each fact means: how it is compared, how bad a difference is, and what to do; rows.py has all of it."""
+"""The meaning of each fact: how it is compared, how serious a difference is, and what to do; rows.py has all rows."""

@@ -1,4 +1,4 @@
-"""The NPUs and the GPUs of a host."""
+"""The facts about the NPUs and GPUs of a host."""
 
 from __future__ import annotations
 

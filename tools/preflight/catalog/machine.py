@@ -1,4 +1,4 @@
-"""Versions of what a job runs on, and the machine: memory, processors, limits and the clock."""
+"""The facts about the versions of a job's software, and about the machine: memory, processors, limits, clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host can reach: disks, the log folder, the data, the files of the program, its variables, its network."""
+"""The facts about what a host can reach: disks, log folder, data, program files, variables, network."""
 
 from __future__ import annotations
 

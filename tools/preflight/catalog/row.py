@@ -1,4 +1,4 @@
-"""The form of a row of the catalogue: a fact, and the rule by which the hosts' values are compared."""
+"""The form of a row in the catalogue: a fact, and the rule that compares its values across hosts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Near(Rule):
 
 
 class Least(Rule):
-    """Each host has at least so much; None: no limit."""
+    """Each host has at least this much; None: no limit."""
 
     least: int
 
@@ -38,7 +38,7 @@ class Shared(Rule):
 
 
 class Yes(Rule):
-    """Each host says yes."""
+    """Each host answers yes."""
 
 
 class Nothing(Rule):
@@ -82,7 +82,7 @@ class Fact(Rule):
     level: str
 
     def says(self, text: str, **fields: str) -> Row:
-        """The row, with what a host has, and the other fields."""
+        """The row, with the text for a host, and the other fields."""
         return Row(key=self.key, collector=self.collector, rule=self.rule, level=self.level, text=text, **fields)
 
 

@@ -1,4 +1,4 @@
-"""All rows of the catalogue, in the order in which differences are told, and the collectors of the facts."""
+"""All rows of the catalogue, in the order in which differences are reported, and the collectors of the facts."""
 
 from __future__ import annotations
 

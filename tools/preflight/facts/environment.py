@@ -1,4 +1,4 @@
-"""Variables that a host adds to the environment of its ranks.  Those of the launch's own shell go to all of them."""
+"""Variables that a host adds to its ranks' environment; those of the launch's own shell go to all ranks anyway."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST = 200  # variables
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """Those of the watched variables that are set only here."""
+    """The watched variables that are set only here."""
     own = [name for name in watched(os.environ) if name not in question.set_here]
     return {f"variable:{name}": _shown(name, os.environ[name], question.salt) for name in own[:_MOST]}
 

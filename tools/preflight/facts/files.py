@@ -1,4 +1,4 @@
-"""The job's own files on this host, and room on its disks; whether the log folder is one for all hosts."""
+"""The job's own files on this host, the space on its disks, and whether all hosts share one log folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""This host's way to the others: interface, MTU and speed, the first host's address, ports, a firewall."""
+"""This host's connection to the others: interface, MTU and speed, the first host's address, ports, a firewall."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _MOST_DEVICES = 64
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """As far as this host alone can tell: whether others are reached is another question."""
+    """The facts that this host can find by itself; whether it reaches others is checked elsewhere."""
     facts: dict[str, Value] = {"firewall": _firewall()}
     is_first = question.first == question.host
-    if question.links is None:  # else it listens at them itself, and says which it cannot have
+    if question.links is None:  # else it listens at them itself, and states which it cannot have
         facts["busy_ports"] = _busy(question, is_first)
     if question.hosts < 2:
         return facts
@@ -86,7 +86,7 @@ def _with_ipv6(address: str) -> bytes | None:
 
 
 def _asked(descriptor: int, question: int, name: bytes, value: bytes = b"") -> bytes | None:
-    """What the kernel says of an interface, as a struct ifreq; None: nothing.  /sys may show other interfaces."""
+    """What the kernel reports about an interface, as a struct ifreq; None: nothing.  /sys may show other interfaces."""
     try:
         return fcntl.ioctl(descriptor, question, struct.pack("16s240s", name[:15], value))
     except OSError:

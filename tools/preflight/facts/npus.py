@@ -1,4 +1,4 @@
-"""The devices of this host, as their drivers say it: which are here, how they are, who holds them; the rank table."""
+"""The devices of this host, from their drivers: their number, health, holders and addresses; the rank table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOT = 90  # degrees: chips slow themselves down not far above
 
 
 def collect(question: Question) -> dict[str, Value]:
-    """Nothing but their number where there is none, or where only the quick facts are wanted."""
+    """Only their number if there are none, or if only the quick facts are requested."""
     devices = host.nodes() if question.quick else host.devices()
     facts: dict[str, Value] = {"devices": ranges(devices) or None}
     used = devices if question.devices is None else [device for device in devices if device in question.devices]
@@ -79,7 +79,7 @@ def _of_smi(found: Npus, used: list[int]) -> dict[str, Value]:
 
 
 def _measured(found: Npus, used: list[int]) -> dict[str, Value]:
-    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not say it."""
+    """Errors in the memory and the temperature of each chip; nothing where npu-smi does not state it."""
     program = driver.find(driver.NPU_SMI)
     if program is None or found.smi.failure:
         return {}
@@ -138,7 +138,7 @@ def _left_over() -> list[str]:
 
 
 def collect_table(question: Question) -> dict[str, Value]:
-    """Nothing without a table, or if the asker does not know which server of it this host is."""
+    """Nothing without a table, or if the asker does not know which of its servers this host is."""
     place = question.place
     if not place:
         return {}
@@ -162,11 +162,11 @@ def _others(wanted: dict[int, str], conf: str) -> list[str]:
     return [f"{device}: {found[device]} != {ip}" for device, ip in wanted.items() if not is_one_of(found[device], ip)]
 
 
-# ---- The GPUs of this host: which are here, how they are, and who holds them, as nvidia-smi says it.
+# ---- The GPUs of this host: which are here, how they are, and who holds them, as nvidia-smi reports it.
 
 
 def collect_gpus(question: Question) -> dict[str, Value]:
-    """Nothing but what is missing where there are no GPUs, or where only the quick facts are wanted.
+    """Only what is missing if there are no GPUs, or if only the quick facts are requested.
 
     A host with NPUs trains on these, so its GPUs, if it has some, do not matter.
     """
@@ -202,7 +202,7 @@ def _missing_gpus(question: Question, number: int) -> list[str]:
 def _of_gpus(
     gpus: list[list[str]], holders: dict[str, str], slowed: list[list[str]], used: Sequence[int] | None
 ) -> dict[str, Value]:
-    """What the tables say of the GPUs that the ranks use."""
+    """What the tables state of the GPUs that the ranks use."""
     mine = [row for row in gpus if used is None or whole_number(row[0]) in used]
     names = [row[2] for row in gpus]
     return {

@@ -1,4 +1,4 @@
-"""Versions of what a job runs on: Python, MindSpore, packages, CANN, driver; and what each start compiles again."""
+"""The versions of a job's software: Python, MindSpore, packages, CANN, driver; and what each start compiles again."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NO_LIMIT = 1 << 60  # bytes; the first version writes a limit near 2^63 where t
 
 
 def collect(_: Question) -> dict[str, Value]:
-    """What the kernel says."""
+    """The facts that the kernel reports."""
     memory = _memory()
     limit = _first(_MOST_MEMORY)
     limit = None if limit is None or limit >= _NO_LIMIT else limit
@@ -85,7 +85,7 @@ def collect_clock(_: Question) -> dict[str, Value]:
 
 
 def _status() -> int | None:
-    """What the kernel says of its clock; None where it does not tell."""
+    """What the kernel reports about its clock; None where it does not tell."""
     buffer = (ctypes.c_long * 64)()  # larger than the structure; modes 0: only read
     if ctypes.CDLL(None, use_errno=True).adjtimex(ctypes.byref(buffer)) < 0:
         return None

@@ -1,6 +1,7 @@
-"""The links between the hosts of a job: real connections to the ports that it will use, their speed, and clocks.
+"""Checks the links between the hosts of a job: real connections to the ports that it will use, their speed, and clocks.
 
-`plan` chooses which host connects to which, `listen_and_connect` does it on each host, and `judge` reads all answers.
+`plan` chooses which host connects to which, `listen_and_connect` makes the connections on each host, and `judge` reads
+all answers.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _LONGEST = 160  # characters of a text of another host
 
 
 class Link(Row):
-    """What came of one connection.  trip, offset, took: seconds; None: not measured."""
+    """The result of one connection. trip, offset, took: seconds; None: not measured."""
 
     source: str
     target: str
@@ -38,7 +38,7 @@ class Link(Row):
 
 
 class Host(Record):
-    """What one host answered, but for its links.
+    """The answer of one host, except its links.
 
     busy: {port: who holds it}.  passing: those that will be free by themselves.  interfaces: {name: our addresses}.
     """

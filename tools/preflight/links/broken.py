@@ -1,4 +1,4 @@
-"""What is wrong with links: one entry for all hosts of which the same can be said."""
+"""Describes what is wrong with links: one entry for all hosts with the same problem."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _MOST_NAMED = 6  # sets of hosts in a line
 
 
 class Broken(Row):
-    """One thing that is wrong.
+    """One problem.
 
     level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
-    hosts:  of which `text` says something.  peers: the other ends; empty: all others.  ports: where it is so.
+    hosts:  of which `text` states something.  peers: the other ends; empty: all others.  ports: where it is so.
     remedy: what to do, often a command.
     """
 
@@ -29,7 +29,7 @@ class Broken(Row):
     remedy: str
 
     def line(self) -> str:
-        """It as one line."""
+        """The problem as one line."""
         return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
 
 

@@ -1,4 +1,4 @@
-"""A host's connection to one port of another host: it is tried until it succeeds, or until the time is over."""
+"""A host's connection to one port of another host; it is tried until it succeeds, or until the time is over."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# How a link can be; judging.py says what each means.
+# How a link can be; judging.py states what each means.
 STATUSES = (
     OK,
     REFUSED,
@@ -91,11 +91,11 @@ class Call:
 
     @property
     def events(self) -> int:
-        """What a selector must wait for."""
+        """The events for which a selector must wait."""
         return self.stream.events if self.stream else selectors.EVENT_WRITE
 
     def go_on(self, clock: Callable[[], float]) -> bool:
-        """Takes what has happened; False: the connection has done its work.  Raises OSError, EOFError, Foreign."""
+        """Handles what has happened; False: the connection is finished.  Raises OSError, EOFError, Foreign."""
         assert self.plug
         if not self.stream:
             error = self.plug.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -108,7 +108,7 @@ class Call:
         return self.stream.go_on()
 
     def measure(self) -> None:
-        """Before the end of a connection that has succeeded: the kernel's round trip, however busy the programs are."""
+        """Reads the kernel's round trip before a successful connection ends; it does not depend on busy programs."""
         assert self.plug
         known = self.plug.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _MIN_RTT_AT + 4)
         if len(known) == _MIN_RTT_AT + 4:  # Linux 4.6 and later
@@ -124,7 +124,7 @@ class Call:
         return True
 
     def failed(self, error: OSError) -> float:
-        """After a try that failed: the seconds until the next one."""
+        """Handles a failed try; returns the seconds until the next one."""
         self.status, self.said = _OF_ERRNO.get(error.errno or 0, OTHER), error.strerror or str(error)
         self.pause = min(2 * self.pause, _MOST_PAUSE)
         return self.pause

@@ -1,4 +1,4 @@
-"""The ports at which a host listens for the others of a check, and who holds those that it cannot have."""
+"""The ports on which a host listens for the others of a check, and the holders of those that are not free."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def is_address(text: str) -> bool:
 
 
 def kind_of(address: str) -> int:
-    """The family of an address; that of IPv4 for a name."""
+    """The family of an address; IPv4 for a name."""
     return family(address) or socket.AF_INET
 
 
 class Doors(Row):
-    """Where a host listens.
+    """The ports on which a host listens.
 
     of: {port: its socket}.  faults: {port: why there is none}.  passing: those of the faults that pass by themselves.
     here: whether the host has the address.

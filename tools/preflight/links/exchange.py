@@ -1,7 +1,7 @@
-"""Runs on every host of a check: listens for the others, connects to them, and says what came of each connection.
+"""Runs on every host of a check: listens for the others, connects to them, and reports the result of each connection.
 
-All hosts begin at about the same time.  A host ends when its connections have their results and all that it expects
-have come; else when nothing new has happened for a while, or when its time is over.
+All hosts begin at about the same time.  A host ends when its own connections have results and all expected ones have
+come.  Otherwise it ends when nothing new has happened for a while, or when its time is over.
 """
 
 from __future__ import annotations
@@ -105,11 +105,11 @@ class Exchange:
         return max(0.0, min(times) - time.monotonic())
 
     def news(self) -> None:
-        """Something new has happened: the others get more time."""
+        """Notes that something new has happened: the others get more time."""
         self.quiet_at = time.monotonic() + self.question["quiet"]
 
     def take(self, what: Any) -> None:
-        """One event."""
+        """Handles one event."""
         if isinstance(what, Call):
             self.hear(what)
         elif isinstance(what, Visit):
@@ -132,7 +132,7 @@ class Exchange:
             open_now += 1
 
     def begin(self, call: Call) -> None:
-        """One try; one without an address yet comes again."""
+        """Begins one try; a call without an address is tried again."""
         if not doors.is_address(call.address):
             found = self.names.of(call.address)
             if found is None:
@@ -149,7 +149,7 @@ class Exchange:
             self.selector.register(call.plug, call.events, call)
 
     def later(self, call: Call, seconds: float) -> None:
-        """The call is tried again after so many seconds."""
+        """Tries the call again after this number of seconds."""
         heapq.heappush(self.alarms, (time.monotonic() + seconds, next(self.numbers), call))
 
     def retry(self, call: Call, error: OSError) -> None:
@@ -252,7 +252,7 @@ class Exchange:
         self.selector.close()
 
     def answer(self) -> dict[str, Any]:
-        """What came of it.
+        """The results.
 
         links: [[host, port, status, details]].  busy: {port: who holds it}.  passing: those that will be free by
         themselves.  here: whether the host has its address itself.  strangers: connections of others.  began, ended: by

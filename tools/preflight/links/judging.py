@@ -1,4 +1,4 @@
-"""Judges the answers of all hosts: which links are broken or slow, and what else the hosts' networks have wrong."""
+"""Judges the answers of all hosts: which links are broken or slow, and what else is wrong in the hosts' networks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _SLACK = 0.1  # seconds between the last try and the end of the other host's par
 
 
 def judge(answers: Mapping[str, object], planned: Plan) -> list[Broken]:
-    """What is wrong, the worst first.  Hosts that have not answered are named elsewhere."""
+    """The problems, the worst first.  Hosts that have not answered are named elsewhere."""
     read = forms.read(answers, planned)
     ahead = speeds.clocks_of(read.links)
     tested = speeds.called_slow([link for link in read.links if _is_tested(link, read.hosts, ahead)])
@@ -171,7 +171,7 @@ def _untested(read: Read, tested: Sequence[Link]) -> Iterator[Broken]:
 
 
 def _bounded(found: list[Broken]) -> list[Broken]:
-    """At most MOST of them; the last one says how many more there are."""
+    """At most MOST of them; the last one states how many more there are."""
     if len(found) <= MOST:
         return found
     rest = found[MOST - 1 :]
@@ -234,7 +234,7 @@ def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
 
 
 def _sources(facts: Host, address: str) -> Iterator[tuple[str, str]]:
-    """(interface, our address there) of those that do not have the address; of names nobody knows."""
+    """(interface, our address there) of those that do not have the address; of names this is unknown."""
     if family(address) is None:
         return
     for name, sources in facts.interfaces.items():
@@ -266,7 +266,7 @@ def reason_of(link: Link) -> str:
 
 
 def remedy_of(link: Link, address: str) -> str:
-    """What to do, with commands for the example.  address: that of the target."""
+    """The remedy, with commands for the example. address: the target's."""
     source, target = quote(link.source), quote(link.target)
     if link.status in (calls.REFUSED, calls.MUTE):
         return tr("look at the firewall: ssh {host} 'nft list ruleset; iptables -S'", host=target)

@@ -1,4 +1,4 @@
-"""The addresses of names, looked up in threads: a server that does not answer stops nothing; and the routes to them."""
+"""Looks up names in threads, so that an unresponsive server blocks nothing, and the routes to their addresses."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ class Names:
                 os.write(self._bell, b"!")
 
     def take(self) -> None:
-        """After `wakes` had something to read."""
+        """Takes the results, after `wakes` had something to read."""
         os.read(self.wakes, 1 << 12)
 
     def close(self) -> None:
-        """Nobody waits for look-ups any more."""
+        """Look-ups are not waited for any more."""
         with self._lock:
             os.close(self._bell)
             os.close(self.wakes)
             self._bell = -1
 
 
-# ---- By which interface, and from which address, this host reaches others: what the kernel says, by rtnetlink(7).
+# ---- By which interface, and from which address, this host reaches others: what the kernel reports, by rtnetlink(7).
 
 
 def interfaces(peers: Iterable[str]) -> dict[str, list[str]]:
@@ -75,7 +75,7 @@ def interfaces(peers: Iterable[str]) -> dict[str, list[str]]:
 
 
 def route(peer: str) -> tuple[str, str]:
-    """(interface, our address on it) of the route to an address; empty where there is none, or nobody says."""
+    """(interface, our address on it) of the route to an address; empty if there is none, or if it is unknown."""
     address = packed(peer)
     if not address:
         return "", ""

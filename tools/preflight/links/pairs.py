@@ -1,4 +1,4 @@
-"""Which host connects to which, and at which ports: few enough for thousands of hosts, and no host with one link only.
+"""Plans which host connects to which, and to which ports: few connections even for thousands of hosts, never just one.
 
 Each host connects to those that are 1, 2, 4, 8 ... places from it in the list, in both directions.  From 65 hosts on
 the distances are 1, 4, 16, 64 ...: 1,024 hosts make 10,240 connections per port, and not a million.  Every host
@@ -88,7 +88,7 @@ def _from(number: int, hosts: Sequence[str], ports: Ports, first: str) -> Iterat
 
 
 def question(planned: Plan, host: str, nonce: str) -> dict[str, Any]:
-    """What `listen_and_connect` is asked on this host.  nonce: the same secret for all hosts of one check."""
+    """The questions of `listen_and_connect` for this host. nonce: the same secret for all hosts of one check."""
     later = len(planned) / _BEGIN_PER_SECOND
     times = {"seconds": min(_MOST_SECONDS, _SECONDS + later), "quiet": min(_MOST_QUIET, _QUIET + later / 2)}
     return {"host": host, "nonce": nonce, **times, **planned[host]}

@@ -1,6 +1,6 @@
-"""Which hosts a set of broken links is about: a host that nobody reaches, two groups, or single pairs.
+"""Groups broken links by the hosts that they concern: a host that no other reaches, two groups, or single pairs.
 
-Ten links that all end at one host are one fault of that host.  The rest is about pairs of hosts.
+Ten links that all end at one host are one fault of that host.  The others concern pairs of hosts.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     Pairs = set[tuple[str, str]]  # (source, target)
 
-# IN: nobody reaches the hosts.  OUT: they reach nobody.  ALONE: both.  APART: hosts and peers, in both directions.
-# ONE_WAY: only from the hosts to the peers; back it works.  TOWARDS: the same, and nobody has tried the way back.
+# IN: no host reaches the hosts.  OUT: they reach no host.  ALONE: both.  APART: hosts and peers, in both directions.
+# ONE_WAY: only from the hosts to the peers; back it works.  TOWARDS: the same, and the way back was not tried.
 IN, OUT, ALONE, APART, ONE_WAY, TOWARDS = "in", "out", "alone", "apart", "one way", "towards"
 _ENOUGH = 2  # links by which a host alone can be judged; a single link is a pair
 
@@ -31,7 +31,7 @@ class Shape(Row):
     example: tuple[str, str]
 
     def of(self, links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Those of the links that this says are broken."""
+        """The links that are broken in this way."""
         hosts, peers = set(self.hosts), set(self.peers)
         if not peers:
             into, out = self.kind in (IN, ALONE), self.kind in (OUT, ALONE)
@@ -59,7 +59,7 @@ def find(tested: Pairs, broken: Pairs) -> list[Shape]:
 
 
 def _of_hosts(tested: Pairs, broken: Pairs) -> list[Shape]:
-    """The hosts that nobody reaches, or that reach nobody."""
+    """The hosts that no host reaches, or that reach no host."""
     into, out = Counter(target for _, target in tested), Counter(source for source, _ in tested)
     no_into, no_out = Counter(target for _, target in broken), Counter(source for source, _ in broken)
     unreached = {host for host, links in no_into.items() if links == into[host] >= _ENOUGH}

@@ -1,4 +1,4 @@
-"""Hosts and links that are slow against the others, and clocks that are off."""
+"""Finds hosts and links that are slow compared with the others, and clocks that are wrong."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ KERBEROS = 300.0
 
 
 def slow(links: Sequence[Link]) -> list[Broken]:
-    """What is slower than the others by a factor, in its round trips or in its big transfers.
+    """Hosts and links that are slower than the others by a factor, in their round trips or big transfers.
 
     A host has one line: where transfers are slow, round trips wait behind them.
     """
@@ -149,7 +149,7 @@ def _clock(hosts: tuple[str, ...], worst: Clock) -> Broken:
 
 
 class Clock(Row):
-    """How far a clock is ahead of the median one, in seconds, and by how much that may be wrong."""
+    """The lead of a clock over the median one, in seconds, and the uncertainty."""
 
     offset: float
     error: float

@@ -1,4 +1,4 @@
-"""A connection that never waits: it moves the bytes of one conversation of talk.py."""
+"""A non-blocking connection: it moves the bytes of one conversation of talk.py."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Stream:
 
     @property
     def events(self) -> int:
-        """What a selector must wait for."""
+        """The events for which a selector must wait."""
         return selectors.EVENT_READ | (selectors.EVENT_WRITE if self.unsent else 0)
 
     def go_on(self) -> bool:

@@ -1,7 +1,7 @@
-"""What two hosts say to each other on a connection: a greeting with a secret, their clocks, and a big transfer.
+"""The conversation of two hosts on a connection: a greeting with a secret, their clocks, and a big transfer.
 
-Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came.  stream.py
-moves the bytes.
+Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came. stream.py moves
+the bytes.
 
     caller    HELLO and its secret (48 bytes)     T (1)            B and 256 KiB
     visited   WELCOME, its secret, the address    two times (16)   K (1)
@@ -36,7 +36,7 @@ _BIG = bytes(BIG)
 
 
 class Want(Row):
-    """One step: what is sent, then how many bytes must come; which they begin with; whether they are kept."""
+    """One step: what is sent, then how many bytes must come, their beginning, and whether they are kept."""
 
     send: bytes
     size: int
@@ -45,11 +45,11 @@ class Want(Row):
 
 
 class Foreign(Exception):
-    """What came is not of this check: another program, or another host, answers there."""
+    """The received data is not from this check: another program, or another host, answers there."""
 
 
 class Guest(Row):
-    """Who is expected at a port, and the secret with which it is welcomed."""
+    """The host that is expected at a port, and the secret with which it is welcomed."""
 
     host: str
     port: int
@@ -57,7 +57,7 @@ class Guest(Row):
 
 
 def hello(nonce: str, source: str, target: str, port: int) -> bytes:
-    """The first bytes of the connection from one host to another; nobody without the nonce can make them."""
+    """The first bytes of the connection from one host to another; only a host with the nonce can make them."""
     return _HELLO + _secret("hello", nonce, source, target, port)
 
 

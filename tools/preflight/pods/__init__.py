@@ -1,1 +1,1 @@
-"""The check of the pods of a job, which no ssh joins: they connect to one of them, which compares their facts."""
+"""Checks the pods of a job, which have no ssh: they connect to one of them, which compares their facts."""

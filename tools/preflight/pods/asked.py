@@ -1,6 +1,6 @@
-"""What a pod is asked.  Its own command says most of it; the hub adds only what all pods must have alike.
+"""The questions for a pod: its own command has most of them; the hub adds only what all pods must have in common.
 
-What comes from the hub is input: no file is read, and no address called, that a check would not need.
+The hub's text is untrusted input: with it a pod reads no file and calls no address that a check would not need.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _LONGEST_NAME = 253
 
 
 def own(job: Job, place: Place) -> Question:
-    """What the command of this pod says."""
+    """The question according to this pod's own command."""
     return Question(
         host="",
         hosts=1,
@@ -76,7 +76,7 @@ def told(question: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def whole(mine: Question, theirs: Any) -> Question:
-    """The question: what this pod says itself, and what the hub has told.  Raises Lost if that has another form."""
+    """The question: what this pod reports itself, and what the hub has told.  Raises Lost if that has another form."""
     try:
         return mine.replace(
             host=_name(theirs["host"]),

@@ -1,4 +1,4 @@
-"""preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
+"""Runs preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(
     """The exit code, which is the same in all pods.  Raises Refusal.
 
     options: what all pods must have typed alike.  table: the rank table that was named.  tell: prints the whole.
-    tell_line: prints what the other pods say instead.
+    tell_line: prints what the other pods report instead.
     """
     with heeding_the_kubelet():
         here = _place(table, wait, say)
@@ -60,7 +60,7 @@ def run(
 
 
 def _place(table: str | None, wait: int | None, say: Say) -> Place:
-    """That of this pod.  Raises Refusal, and says how a pod is looked at that does not know its job."""
+    """That of this pod.  Raises Refusal, and states how a pod is looked at that does not know its job."""
     try:
         return place.of_environment(table, wait, say)
     except Refusal as refusal:
@@ -70,7 +70,7 @@ def _place(table: str | None, wait: int | None, say: Say) -> Place:
 
 
 def before(plan: Plan, job: check.Job, say: Say) -> Found | Result | None:
-    """What the pods of a launch have found, the whole in the pod of rank 0; None: they do not meet.  Raises Refusal."""
+    """The findings of a launch's pods, all of them in rank 0's pod; None: the pods do not meet.  Raises Refusal."""
     here = place.of_plan(plan)
     if here is None:
         return None
@@ -83,7 +83,7 @@ def before(plan: Plan, job: check.Job, say: Say) -> Found | Result | None:
 
 
 def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took: Callable[[Found], None]) -> Found:
-    """What was found, in the pod to which the others connect.  Raises Refusal.
+    """The findings, in the pod to which the others connect.  Raises Refusal.
 
     options: of the command, which must be the same in all pods.  took: gets the result before the others do.
     """
@@ -108,7 +108,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 
 
 def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> Result:
-    """What the hub has found, in each other pod.  Raises Refusal."""
+    """The hub's findings, in each other pod.  Raises Refusal."""
     job = job.replace(ports=[place.scheduler] if place.scheduler else [])
     told = spoke.take_part(place, alike(place, options), asked.own(job, place), say)
     try:
@@ -132,7 +132,7 @@ def _digest(text: str) -> str:
 
 @contextlib.contextmanager
 def heeding_the_kubelet() -> Iterator[None]:
-    """In here SIGTERM ends this process, also as process 1 of a container, which the kernel does not end by default."""
+    """Lets SIGTERM end this process inside, also as process 1 of a container, where it has no default effect."""
 
     def end(number: int, _frame: object) -> None:
         sys.exit(128 + number)

@@ -1,4 +1,4 @@
-"""Where the pods of a check come in: who may take part, and the connections of those that do."""
+"""Accepts the pods of a check: decides which may take part, and keeps their connections."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Pod(Row):
 
 
 class Entrance:
-    """The pods that have come.  alike: what must be the same in all of them."""
+    """The pods that have come. alike: what must be the same in all of them."""
 
     def __init__(self, place: Place, alike: Alike) -> None:
         self.place, self.alike = place, alike
@@ -55,7 +55,7 @@ class Entrance:
         self.reasons: dict[int, str] = {}  # why a pod does not take part; what was wrong last
         self.refused: set[int] = set()  # pods for which it is of no use to wait
         self.strangers, self.turned_away = 0, ""  # how many were of no pod of this job; why a pod was refused
-        self.final_names: list[str] = []  # once nobody can come any more
+        self.final_names: list[str] = []  # once no other pod can come
         self.answers: dict[int, Answer] = {}
         self.here = place.address
         self.door = door.Door(lambda: len(self.missing()), self.welcome)
@@ -63,7 +63,7 @@ class Entrance:
         self.files: tuple[int, int] | None = None  # the limits before: those of a launch are its ranks'
 
     def is_complete(self) -> bool:
-        """Whether nobody is missing who may still come."""
+        """Whether all pods that may still come are there."""
         return self.pods is not None and not set(range(self.pods)) - self.present()
 
     def present(self) -> set[int]:
@@ -150,7 +150,7 @@ class Entrance:
         return ""
 
     def listen(self, number: int) -> None:
-        """What a pod says; without a connection it is lost, and may come again while others are missing."""
+        """Handles a pod's line; without a connection the pod is lost, and may come again while others are missing."""
         pod = self.come.get(number)
         if pod is None:
             return
@@ -167,7 +167,7 @@ class Entrance:
         self.answers.setdefault(number, Answer(host="", content=document, lines=[]))
 
     def names(self, more: Mapping[int, str] | None = None) -> list[str]:
-        """What the pods are called, by their numbers.  more: the host names of some that have not come."""
+        """The names of the pods, by their numbers. more: the host names of some that have not come."""
         if self.final_names:
             return self.final_names
         told = {**{number: pod.name for number, pod in self.come.items()}, **(more or {})}
@@ -176,12 +176,12 @@ class Entrance:
         return pod_names.choose(self.pods or 0, told, self.place.names)
 
     def own_name(self) -> str:
-        """What this pod is called; one without ranks has only its host name."""
+        """The name of this pod; a pod without ranks has only its host name."""
         number = self.place.number
         return pod_names.own() if number is None else self.names()[number]
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Closes everything."""
         self.door.close()
         for pod in self.come.values():
             pod.line.plug.close()

@@ -1,4 +1,4 @@
-"""The pod to which the others of a job connect: it waits until all have come, asks each, and tells each the result."""
+"""The pod to which the other pods of a job connect: it waits for all, queries each, and sends each the result."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MOST_NAMED = 8
 
 
 class Hub(Entrance):
-    """One meeting.  say: for words about pods that are missing."""
+    """One meeting. say: prints text about missing pods."""
 
     def __init__(self, place: Place, alike: Alike, say: Callable[[str], None]) -> None:
         super().__init__(place, alike)
         self.say = say
 
     def meet(self) -> None:
-        """Returns when all pods have come, or the time is over.  Raises Refusal: nobody can listen here."""
+        """Returns when all pods have come, or the time is over.  Raises Refusal: this host cannot listen."""
         self.open()
         began = time.monotonic()
         end, tell_at = began + self.place.wait, began + _TOLD_AFTER
@@ -102,7 +102,7 @@ class Hub(Entrance):
         return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 
     def is_late(self) -> bool:
-        """Whether a pod has not come, and nothing says why: another start may go well."""
+        """Whether a pod has not come for an unknown reason: another start may succeed."""
         known = set(self.answers) | set(self.reasons) | set(self.come)
         return bool(set(range(self.pods or 0)) - known)
 

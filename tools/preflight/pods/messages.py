@@ -1,9 +1,9 @@
-"""What the pods of a check say to each other: lines of tools/attempts/wire.py, some with a packed document.
+"""The messages between the pods of a check: lines of tools/attempts/wire.py, some with a packed document.
 
     pod   hello JOB NUMBER NAME ADDRESS PODS NONCE, then digest and words of what must be alike    answer DOCUMENT
     hub   welcome PROOF SECONDS, or refused TEXT             asked DOCUMENT             verdict DOCUMENT
 
-Nobody without the digest of the job is let in, and a pod lets nobody ask it who does not prove to know it.
+The hub admits only pods that have the digest of the job. A pod answers only a hub that proves that it has the digest.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def connection(plug: socket.socket) -> Connection:
 
 
 def proof(job: str, nonce: str) -> str:
-    """What only a pod of the job can answer to this nonce."""
+    """The answer to this nonce that only a pod of the job can give."""
     return hashlib.sha256(f"welcome {job} {nonce}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -78,7 +78,7 @@ class Talk:
         self._came: list[list[Any]] = []
 
     def send(self, words: list[Any], seconds: float) -> None:
-        """Sends a line, for so many seconds at most.  Raises Lost."""
+        """Sends a line, within this number of seconds.  Raises Lost."""
         end = time.monotonic() + seconds
         self.line.send(words)
         while self.line.unsent:

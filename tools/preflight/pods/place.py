@@ -1,7 +1,7 @@
-"""Which pods a job has, which of them this one is, and where they meet: as its launches would, see launch/pods.
+"""Determines the pods of a job, which of them this one is, and where they meet: as in its launches, see launch/pods.
 
-The pod of rank 0 listens, at the scheduler's port plus 1.  Where an operator has a pod for the scheduler, that one
-listens, at the scheduler's port: its service lets no other through.
+The pod of rank 0 listens, on the scheduler's port plus 1.  If an operator has a pod for the scheduler, that one
+listens, on the scheduler's port: its service lets no other through.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from tools.launch.pods.pod_job import PodJob
     from tools.launch.pods.pod_table import PodTable
 
-VERSION = 1  # of what the pods say to each other
-WAIT = 600  # seconds in which all pods must come, where neither --pod_wait nor MS_TOPO_TIMEOUT says it
+VERSION = 1  # of what the pods report to each other
+WAIT = 600  # seconds in which all pods must come, where neither --pod_wait nor MS_TOPO_TIMEOUT states it
 CHECK, LAUNCH = "check", "--preflight"
 
 
@@ -43,11 +43,11 @@ class Place(Record):
     kind:      CHECK or LAUNCH: pods of another kind are told so.
     pods:      how many have ranks; None: the others know it.  number: of this one; None: it has no ranks.
     is_hub:    the others connect to this pod.  host, port: where it listens; host is a name or an address.
-    names:     what the pods are called until they have said it, by number; empty: nobody knows.
+    names:     what the pods are called until they have said it, by number; empty: unknown.
     address:   at which the others reach this pod; empty: that of the route to the hub.
     scheduler: the port that only the scheduler will have, to which the links are tried; None: the pods meet there.
     job:       a digest of what only the pods of this job have alike, as far as they can know.
-    slots, devices: the ranks of this pod, and its physical devices; None: nobody says.
+    slots, devices: the ranks of this pod, and its physical devices; None: not specified.
     table, server: (path, digest) of the operator's rank table, and what it has of this pod.
     wait:      seconds in which all pods must come.  late: the exit code where the hub does not.
     """
@@ -71,7 +71,7 @@ class Place(Record):
 
 
 def of_environment(rank_table: str | None, pod_wait: int | None, say: Callable[[str], None]) -> Place:
-    """That of this pod by its environment.  rank_table: a path that the user names.  Raises Refusal."""
+    """The place of this pod from its environment. rank_table: a path that the user names.  Raises Refusal."""
     wait = _wait(pod_wait, WAIT)
     request = Request(
         script="preflight.sh",
@@ -93,7 +93,7 @@ def of_environment(rank_table: str | None, pod_wait: int | None, say: Callable[[
 
 
 def of_plan(plan: Plan) -> Place | None:
-    """That of a launch, whose launchers would meet at the same port after it; None: they do not meet."""
+    """The place for a launch, whose launchers would meet at the same port after it; None: they do not meet."""
     agreement = plan.agreement
     if agreement is None:
         return None

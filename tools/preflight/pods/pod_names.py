@@ -1,4 +1,4 @@
-"""What the pods of a check are called: by their host names, which are the names of pods that kubectl shows."""
+"""Names the pods of a check by their host names, which are the pod names that kubectl shows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 63  # characters of a host name
 
 
 def own() -> str:
-    """That of this pod; empty if it cannot be told."""
+    """The name of this pod; empty if it is unknown."""
     name = socket.gethostname().partition(".")[0]
     return name if is_name(name) else ""
 
@@ -26,7 +26,7 @@ def is_name(text: str) -> bool:
 
 
 def choose(pods: int, told: Mapping[int, str], known: Sequence[str]) -> list[str]:
-    """The names by number.  told: host names, of which several pods of one node may have the same; known: others."""
+    """The names by number. told: host names, which several pods of one node may share; known: others."""
     uses = collections.Counter(told.values())
     found = []
     for number in range(pods):

@@ -1,4 +1,4 @@
-"""What a pod hears: its own differences in one line, the verdict, and all findings for launch.json."""
+"""The result that a pod receives: its own differences in one line, the verdict, and all findings for launch.json."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LONGEST_LINE, _LONGEST_TEXT = 4000, 2000  # characters
 
 
 class Result(Record):
-    """What a pod has heard.  late: see Found."""
+    """The result that a pod has received. late: see Found."""
 
     verdict: str
     late: bool

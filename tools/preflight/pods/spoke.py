@@ -1,4 +1,4 @@
-"""A pod that connects to the hub: it answers what it is asked, and gets the result."""
+"""A pod that connects to the hub: it answers the questions, and receives the result."""
 
 from __future__ import annotations
 

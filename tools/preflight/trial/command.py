@@ -1,4 +1,4 @@
-"""The part of ``preflight.sh --trial``: whether a trial can start, what all its jobs have in common, what it adds."""
+"""The command ``preflight.sh --trial``: whether a trial can start, what its jobs have in common, what it adds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMBER = 12  # bytes
 
 
 class Wanted(Record):
-    """What the user says of a trial: see Setting for the fields of the same names.
+    """The user's settings for a trial: see Setting for the fields of the same names.
 
     hosts: those of the check.  slurm: whether they are the nodes of an allocation.
     """
@@ -46,7 +46,7 @@ class Wanted(Record):
 
 
 def added(found: Found, wanted: Wanted, say: Callable[[str], None]) -> Found:
-    """The findings with those of a trial.  Nothing starts if something would stop it.  Raises Refusal."""
+    """The findings with those of a trial.  The trial does not start if something would stop it.  Raises Refusal."""
     if found.blocks:
         say(tr("the trial does not start before what stops the job is repaired"))
         return found
@@ -58,7 +58,7 @@ def added(found: Found, wanted: Wanted, say: Callable[[str], None]) -> Found:
 
 
 def setting(wanted: Wanted, facts: Mapping[str, Facts]) -> Setting:
-    """What all jobs have in common.  facts: those of the hosts.  Makes the folder of their logs.  Raises Refusal."""
+    """The settings of all jobs. facts: those of the hosts.  Makes the folder of their logs.  Raises Refusal."""
     starter = SRUN if wanted.slurm else MPIRUN if wanted.logins else HERE
     if starter == MPIRUN and not programs.on_path("mpirun"):
         text = tr("--trial starts ranks on several hosts by mpirun, which is not on PATH; install Open MPI")
@@ -95,7 +95,7 @@ def _folder(log_dir: str) -> str:
 
 
 def npus_of_each(hosts: Sequence[str], facts: Mapping[str, Facts]) -> int:
-    """The NPUs that each of the hosts has, which may not be this one; 0: one has none, or does not say it."""
+    """The number of NPUs on each host, which may not be this one; 0: one has none, or does not report it."""
     return min((_number(facts.get(host, {}).get("devices")) for host in hosts), default=0)
 
 
@@ -108,7 +108,7 @@ def _number(devices: object) -> int:
 
 
 def _ranks(wanted: Wanted, starter: str, npus: int) -> int:
-    """Of a host for which nobody names a number: on NPUs as many as each host has."""
+    """Of a host without a given number: on NPUs as many as each host has."""
     if wanted.devices:
         return len(wanted.devices)
     if starter == SRUN and (npus == 0 or "SLURM_NTASKS_PER_NODE" in os.environ):
@@ -117,7 +117,7 @@ def _ranks(wanted: Wanted, starter: str, npus: int) -> int:
 
 
 def _tasks() -> int:
-    """Of each node, as the allocation says it; it may have different numbers for them."""
+    """Of each node, as the allocation states it; it may have different numbers for them."""
     try:
         return slurm.tasks_per_node()
     except Refusal:

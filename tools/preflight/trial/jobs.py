@@ -1,4 +1,4 @@
-"""Starts a trial's jobs by the project's own scripts, one after the other, and reads how each has ended."""
+"""Starts a trial's jobs with the project's own scripts, one after the other, and reads how each has ended."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Jobs:
         self.started = 0
 
     def run(self, hosts: Sequence[str]) -> Outcome:
-        """One job on these.  Raises Refusal if nothing could be started."""
+        """Runs one job on these hosts.  Raises Refusal if nothing could be started."""
         self.started += 1
         folder = os.path.join(self._setting.folder, f"job_{self.started}")
         os.makedirs(folder, exist_ok=True)
@@ -81,7 +81,7 @@ class Jobs:
 
 
 def environment() -> dict[str, str]:
-    """That of a launch in /: ours, without what the user has set for launches of another size."""
+    """The environment of a launch in /: ours, without the user's settings for launches of another size."""
     kept = {name: value for name, value in os.environ.items() if name not in _OF_OTHERS}
     if "PYTHONPATH" in kept:
         kept["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, kept["PYTHONPATH"].split(os.pathsep)))
@@ -219,7 +219,7 @@ class Line(Row):
 
 
 def lines_of(paths: Iterable[str], number: str, ranks: int) -> list[Line]:
-    """Those in the files, each measure of a rank once."""
+    """The measures in the files, each measure of a rank once."""
     found: dict[tuple[int, str], Line] = {}
     for path in paths:
         for text in _texts_of(path):

@@ -1,7 +1,7 @@
-"""Which hosts, devices or pairs of hosts are slow, from what all ranks measured; pure, and robust against a few.
+"""Finds slow hosts, devices or pairs of hosts in the measurements of all ranks, without side effects, despite outliers.
 
-A figure is compared with the middle one.  What is slow is slower by half, and by six times the usual deviation.  A host
-that waits for another is not slow: only what a rank does alone, or with one other host, is judged.
+A figure is compared with the middle one.  It is slow if it is slower by half, and by six times the usual deviation.  A
+host that waits for another is not slow: only work that a rank does alone, or with one other host, is judged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PAIR = "pair_"
 
 
 class Figure(Row):
-    """What one rank has measured."""
+    """A measurement of one rank."""
 
     rank: int
     host: str
@@ -46,7 +46,7 @@ class Slow(Row):
 
 
 def slow(figures: Sequence[Figure]) -> list[Slow]:
-    """All that is slow, the worst first."""
+    """Everything that is slow, the worst first."""
     found = [*_in_matmul(figures), *_in_reading(figures), *_in_pairs(figures)]
     return sorted(found, key=lambda each: -each.factor)
 

@@ -1,7 +1,7 @@
-"""The program of a trial's ranks: joins, reduces, multiplies and reads, and prints a JSON line for each measure.
+"""The program of a trial's ranks: joins, reduces, multiplies and reads, and prints one line of JSON per measurement.
 
-It runs as a user's program does, on each host, and needs MindSpore and NumPy alone.  Each line has the number of the
-trial, so that nothing else that a rank prints is taken for a measure.
+It runs on each host as a user's program does, and needs only MindSpore and NumPy.  Each line has the number of the
+trial.  So nothing else that a rank prints is taken for a measurement.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Teller:
         self._told: list[str] = []
 
     def tell(self, measure: str, seconds: float, **more: int) -> None:
-        """One line."""
+        """Prints one line."""
         told = {"trial": self._number, "rank": self.rank, "device": self.device, "measure": measure}
         self._told.append(json.dumps({**told, "seconds": round(seconds, 7), **more}))
         print(self._told[-1], flush=True)
 
     def again(self) -> None:
-        """All of them: of a log that the launcher's host cannot see, that one gets only the last lines."""
+        """Prints all lines again: from a log that it cannot see, the launcher's host gets only the last lines."""
         print("\n".join(self._told), flush=True)
 
     def fastest(self, measure: str, work: Callable[[], object], times: int = _TIMES, **more: int) -> None:
-        """Does it several times, and tells the shortest."""
+        """Does it several times, and returns the shortest time."""
         self.tell(measure, min(_timed(work) for _ in range(times)), **more)
 
 
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     teller = Teller(options.trial)
     with tempfile.TemporaryDirectory(prefix="preflight_trial_") as folder:
-        os.chdir(folder)  # where the launch runs, MindSpore may not write, and what it writes there nobody wants
+        os.chdir(folder)  # where the launch runs, MindSpore may not write, and its files there are not needed
         try:
             _measure(options, teller)
         finally:
@@ -179,7 +179,7 @@ def _multiply(teller: Teller) -> None:
 
 
 def read(teller: Teller, path: str, most: int) -> None:
-    """Reads so much of the data, and tells how long a megabyte took."""
+    """Reads this amount of data, and returns the time per megabyte."""
     began, done = time.perf_counter(), 0
     for name in _files(path):
         with open(name, "rb", buffering=0) as file:
@@ -202,7 +202,7 @@ def _files(path: str) -> Iterator[str]:
 
 
 def _together(ranks: int) -> None:
-    """Nobody leaves while others still talk with it."""
+    """No rank leaves while others still talk with it."""
     from mindspore import ops
 
     _right(_sum(ops.AllReduce(), _ones(SIZES["allreduce_1k"])), ranks)

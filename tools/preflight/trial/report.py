@@ -1,4 +1,4 @@
-"""What a trial has found, as differences of the check, as lines for people, and for programs."""
+"""The findings of a trial: as differences of the check, as lines for people, and for programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_NAMED = 8
 
 
 def differences(result: Result, hosts: Sequence[str]) -> list[Difference]:
-    """One for each fault, and one for each that is slow."""
+    """One difference for each fault, and one for each slow host, device or pair."""
     found = result.found
     if found.common or (found.unknown and not found.faults):
         return [_no_job(result, hosts)]
@@ -135,7 +135,7 @@ def title_of_advice(result: Result) -> str:
 
 
 def document(result: Result) -> JsonObject:
-    """For programs."""
+    """The document for programs."""
     found = result.found
     return {
         "ranks": result.ranks,

@@ -1,7 +1,7 @@
-"""Finds the hosts with which a job fails, by halving; whether one host is the cause or two together, by pairing.
+"""Finds the hosts with which a job fails, by halving, and by pairing whether one host is the cause or two together.
 
-Nothing here starts a job: `run` does.  One bad host of n costs about 2 log2(n) jobs, two that fail only together about
-4 log2(n).  No set of hosts is tried twice.
+Nothing here starts a job: `run` does.  One bad host of n costs about 2 log2(n) jobs.  Two hosts that fail only together
+cost about 4 log2(n).  No set of hosts is tried twice.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Found(Record):
 
 
 class Limit(Record):
-    """How many jobs, and until when by the clock."""
+    """The limits: the number of jobs, and the latest time."""
 
     jobs: int
     until: float
@@ -86,7 +86,7 @@ class _Jobs:
         self.done: dict[frozenset[str], Outcome] = {}
 
     def outcome(self, hosts: Sequence[str]) -> Outcome:
-        """Of a job on these.  Raises OutOfBounds."""
+        """The outcome of a job on these hosts.  Raises OutOfBounds."""
         key = frozenset(hosts)
         if key not in self.done:
             if len(self.done) >= self._limit.jobs or self._limit.clock() >= self._limit.until:
@@ -104,7 +104,7 @@ class _Jobs:
         return not any(outcome.passed for hosts, outcome in self.done.items() if len(hosts) >= several)
 
     def good(self, but: Sequence[str]) -> str:
-        """A host that was in a job that has passed, and is not one of these; empty: there is none."""
+        """A host from a job that has passed, and not one of these; empty: there is none."""
         passed = [hosts for hosts, outcome in self.done.items() if outcome.passed]
         found = {host for hosts in passed for host in hosts}.difference(but)
         return min(found, key=self._order.__getitem__, default="")

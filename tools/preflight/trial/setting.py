@@ -1,4 +1,4 @@
-"""What all jobs of a trial have in common, and the command of one: our scripts start it as they start any program."""
+"""The settings that all jobs of a trial share, and the command of one; our scripts start it like any program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Setting(Record):
 
 
 def seconds(ranks: int) -> int:
-    """How long a job of so many ranks may take."""
+    """The time limit of a job with this number of ranks."""
     return SECONDS + _MORE * max(0, ranks - 1).bit_length()
 
 
@@ -54,7 +54,7 @@ def command(setting: Setting, hosts: Sequence[str], folder: str) -> list[str]:
 
 
 def _places(setting: Setting, hosts: Sequence[str], folder: str) -> list[str]:
-    """The words that say where the ranks run, and how many."""
+    """The words that state where the ranks run, and how many."""
     if setting.starter == MPIRUN:
         return [*(["--ssh", setting.ssh] if setting.ssh else []), _hostfile(setting, hosts, folder)]
     if setting.starter == SRUN:

@@ -1,4 +1,4 @@
-"""A trial: one job on all hosts, more jobs if something fails or is slow, and what all of that means."""
+"""Runs a trial: one job on all hosts, more jobs if something fails or is slow, and the conclusions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WHOLE = 10  # so many times as long as one job at most, with all jobs
 
 
 class Result(Record):
-    """What the trial has found.
+    """The findings of the trial.
 
     figures: of the last job that all hosts not named have passed; empty if none has.
     slow:    what was slow there, and again in a job with one good host, as far as there was one.
@@ -51,7 +51,7 @@ class Result(Record):
 
 
 def plan(setting: Setting) -> str:
-    """What the user reads before the first job."""
+    """The text for the user before the first job."""
     ranks = sum(setting.slots.values())
     text = {
         "ranks": count(ranks, "rank"),
@@ -68,7 +68,7 @@ def plan(setting: Setting) -> str:
 
 
 def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
-    """All jobs of a trial.  Raises Refusal if the first one cannot start."""
+    """Runs all jobs of a trial.  Raises Refusal if the first one cannot start."""
     hosts = list(setting.slots)
     ranks = sum(setting.slots.values())
     began = time.monotonic()
@@ -101,7 +101,7 @@ def run(setting: Setting, now: Callable[[], float] = time.time) -> Result:
 def confirmed(
     found: Sequence[Slow], hosts: Sequence[str], job: Callable[[Sequence[str]], search.Outcome]
 ) -> list[Slow]:
-    """Those that are slow again, beside a host that is not if there is one."""
+    """The hosts that are slow again, next to a host that is not slow, if there is one."""
     blamed = {host for each in found for host in each.hosts}
     good = next((host for host in hosts if host not in blamed), "")
     outcomes: dict[tuple[str, ...], search.Outcome] = {}
@@ -144,7 +144,7 @@ def _advice(bad: Sequence[str], slow: Sequence[Slow], setting: Setting, now: flo
 # ---- The commands by which others keep jobs off hosts: printed, never run.
 #
 # The names of hosts are those of the check, which hostfile.fault_of_host has let pass.  Batch systems may call them
-# otherwise, which the text says.
+# otherwise, which the text states.
 
 
 class Advice(Row):
@@ -158,7 +158,7 @@ class Advice(Row):
 def advice_of(
     hosts: Sequence[str], devices: Mapping[str, Sequence[int]], slots: Mapping[str, int], now: float
 ) -> list[Advice]:
-    """For these hosts, and for these devices of others; now: seconds since 1970.  slots: {host: its ranks}."""
+    """The advice for these hosts, and these devices of others; now: seconds since 1970. slots: {host: its ranks}."""
     if not hosts and not devices:
         return []
     parts = [*hosts, *(f"{host}:{','.join(map(str, numbers))}" for host, numbers in devices.items())]
@@ -174,7 +174,7 @@ def advice_of(
 
 
 def for_slurm(hosts: Sequence[str]) -> list[Advice]:
-    """For these nodes of an allocation: nobody but Slurm starts jobs there."""
+    """The advice for these nodes of an allocation: only Slurm starts jobs there."""
     if not hosts:
         return []
     launch = Advice("exclude", tr("for the launch"), f"--exclude {quote(','.join(hosts))}")
@@ -193,7 +193,7 @@ def _folded(hosts: Sequence[str]) -> str:
 
 
 def config_map(devices: Mapping[str, Sequence[int]], now: float) -> str:
-    """The ConfigMap by which ClusterD takes faults of others; JSON within YAML, both escaped as JSON."""
+    """The ConfigMap through which ClusterD accepts external faults; JSON within YAML, both escaped as JSON."""
     moment = int(now * 1000)
     fault = {
         "faultId": f"preflight-{moment}-fault",

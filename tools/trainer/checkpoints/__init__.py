@@ -1,15 +1,14 @@
-"""Checkpoints: a rank knows which are whole, and all ranks continue from the same one.
+"""Checkpoints: each rank knows which are complete, and all ranks continue from the same one.
 
     ckpt/rank_0/newest_run.json     the run begun last in this folder
     ckpt/strategy.json              how layers cut by hand are cut, in MindSpore's format; none otherwise
     ckpt/rank_0/lenet5-3_22.ckpt    after epoch 3, step 22 of it, as MindSpore names them
-    ckpt/rank_0/lenet5-3_22.json    its label: what it is of, its size and checksum; written last
+    ckpt/rank_0/lenet5-3_22.json    its label: its content, its size and its checksum; written last
     ckpt/strategy/rank_0.ckpt       how MindSpore cut the network (semi-auto, auto)
 
-Both files are written under another name and renamed, the second when the first is on the disk.  A
-checkpoint without a label that fits it was cut off when the job ended; it is skipped.
-A job continues from the newest checkpoint that every one of its ranks has: the ranks ask each other,
-since their folders may be on different hosts.
+A checkpoint and its label are written under another name and renamed, the label when the checkpoint is on the disk.  A
+checkpoint without a label that fits it was cut off when the job ended; it is skipped.  A job continues from the newest
+checkpoint that every one of its ranks has.  The ranks ask each other, since their folders may be on different hosts.
 
 Nothing in this file imports MindSpore: the launch plan asks `problems` before any rank starts.
 """
@@ -26,11 +25,11 @@ from tools.config.unusable import Unusable
 
 
 class CheckpointError(Unusable):
-    """A checkpoint cannot be used: the text names it, says why, and what to do."""
+    """A checkpoint cannot be used: the text names it, states why, and what to do."""
 
 
 def folder_of(config: dict) -> str:
-    """The folder of this run's checkpoints: train.ckpt_save_dir, else ckpt in the run's log folder."""
+    """The folder of this run's checkpoints: train.ckpt_save_dir, otherwise ckpt in the run's log folder."""
     return config["train"].get("ckpt_save_dir") or os.path.join(os.environ.get("LOG_DIR", "."), "ckpt")
 
 
@@ -40,7 +39,7 @@ def rank_folder(folder: str, rank: int) -> str:
 
 
 def earlier_sizes() -> list[int]:
-    """How many ranks the earlier attempts of this job had, after the loss of a host; else empty.
+    """How many ranks the earlier attempts of this job had, after the loss of a host; otherwise empty.
 
     The launcher says so in RESUME_RANK_SIZES (tools/launch/hosts/elastic.py), such as "6,4".  Raises CheckpointError.
     """

@@ -1,4 +1,4 @@
-"""Chooses the checkpoint from which a job goes on: the newest that is whole on all of its ranks."""
+"""Chooses the checkpoint from which a job continues: the newest that is complete on all of its ranks."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def any_labelled(folder: str) -> bool:
 
 
 def newest_label(folder: str) -> Label | None:
-    """The label of the newest checkpoint in `folder`, of whichever rank, whole or not."""
+    """The label of the newest checkpoint in `folder`, from any rank, complete or not."""
     found = [label for path in _rank_folders(folder).values() for _, label in _of_newest_run(path)]
     return max(found, key=lambda label: label.point, default=None)
 

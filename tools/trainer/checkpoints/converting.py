@@ -1,4 +1,4 @@
-"""Makes checkpoints for another number of ranks: merges the slices of parameters, and cuts them anew."""
+"""Makes checkpoints for another number of ranks: merges the slices of parameters, and cuts them again."""
 
 from __future__ import annotations
 
@@ -84,10 +84,10 @@ def for_ranks(source: str, ranks: int, work: str) -> Made:
 
 
 def by_strategies(source: str, work: str, src_strategy: str | None, dst_strategy: str | None) -> Made:
-    """{rank: file in `work`} of the checkpoints in `source`, cut as one strategy file says, as the other says.
+    """{rank: file in `work`} of the checkpoints in `source`, cut as one strategy file states, as the other states.
 
     None: not cut.  Of labelled checkpoints the newest is taken.  MindSpore converts where one number of ranks
-    divides the other; else the whole is between the two.  Raises CheckpointError.
+    divides the other; otherwise the whole is between the two.  Raises CheckpointError.
     """
     before = strategies.ranks(src_strategy) if src_strategy else 1
     after = strategies.ranks(dst_strategy) if dst_strategy else 1

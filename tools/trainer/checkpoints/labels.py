@@ -1,4 +1,4 @@
-"""The label beside every checkpoint, and files that are on the disk whole or not at all."""
+"""Writes the label of every checkpoint, and files that are on the disk completely or not at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST = {"run": 3_700_000_000, "bytes": 1 << 62, "crc32": (1 << 32) - 1}
 
 
 class Label(Record):
-    """What a checkpoint is of.
+    """The content of a checkpoint.
 
     model, mode: as in the config; run: seconds since 1970 when the run was first started, the same on
     all ranks and kept when it is resumed; epoch, steps: the epoch in which it was saved, and the steps of
@@ -50,7 +50,7 @@ class Label(Record):
 
     @property
     def point(self) -> Point:
-        """What orders checkpoints: the newest run first, in it the latest epoch, in it the latest step."""
+        """The order of checkpoints: the newest run first, in it the latest epoch, in it the latest step."""
         return (self.run, self.epoch, self.steps)
 
     def done(self, steps: int) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def sized(path: str, label: Label) -> Label:
 
 
 def is_whole(path: str, label: Label) -> bool:
-    """Whether the checkpoint is there and is what its label says."""
+    """Whether the checkpoint exists and fits its label."""
     try:
         return os.path.isfile(path) and os.path.getsize(path) == label.bytes and sized(path, label) == label
     except OSError:

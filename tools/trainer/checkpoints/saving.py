@@ -56,7 +56,7 @@ def save(network: nn.Cell, folder: str, prefix: str, label: labels.Label, integr
 
 
 def remove_old(folder: str, run: int, keep: int) -> None:
-    """Removes checkpoints of the run `run` from `folder`, except for the newest `keep`; those of other runs stay."""
+    """Removes checkpoints of the run `run` from `folder`, except the newest `keep`; those of other runs stay."""
     own = [(path, label) for path, label in labels.read(folder).items() if label.run == run]
     own.sort(key=lambda item: item[1].point, reverse=True)
     for path, _ in own[keep:]:

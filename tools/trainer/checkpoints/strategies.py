@@ -1,8 +1,8 @@
 """Strategy files: how the parameters of a network are cut over ranks, in MindSpore's format.
 
-MindSpore writes one where it cuts the network itself; we write one for layers cut by hand.  A layout is a list:
-the devices in rows and columns (dev_matrix), and the axis of these for each axis of the parameter (tensor_map;
--1: not cut), counted from the last.
+MindSpore writes one where it cuts the network itself; we write one for layers cut by hand.  A layout is a list.  Its
+dev_matrix has the devices in rows and columns.  Its tensor_map has the axis of these for each axis of the parameter,
+counted from the last (-1: not cut).
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _damaged(shown: str) -> str:
 
 
 def ranks(path: str) -> int:
-    """For how many ranks a strategy file is.  Raises CheckpointError."""
+    """The number of ranks that a strategy file is for.  Raises CheckpointError."""
     layouts = read(path)
     return max(1, len(_stages(layouts))) * next(iter(layouts.values())).devices
 
@@ -150,7 +150,7 @@ def check_ranks(path: str, wanted: int) -> None:
 
 
 def check(shapes: Shapes, source: str, before: str | None, after: str | None) -> None:
-    """Raises CheckpointError unless the parameters of `source` can be cut anew.
+    """Raises CheckpointError unless the parameters of `source` can be cut again.
 
     shapes: {parameter name: shape of rank 0's slice}; before, after: the strategy files, None where nothing is cut.
     MindSpore would take the slices of parameters that it does not find in a strategy file for whole ones.
@@ -171,7 +171,7 @@ def check(shapes: Shapes, source: str, before: str | None, after: str | None) ->
 
 
 def whole_shapes(path: str, shapes: Shapes, source: str) -> Shapes:
-    """The shapes of the whole parameters of which `shapes` are the slices, as the strategy file `path` says."""
+    """The shapes of the whole parameters for the slices `shapes`, according to the strategy file `path`."""
     layouts = dict(_of(path, shapes, source))
     return {
         name: tuple(size * number for size, number in zip(shape, layouts[name].parts)) if name in layouts else shape

@@ -1,16 +1,16 @@
 """The data sets that a config can name: one module per type.
 
-Nothing here imports MindSpore at the top: `check` runs before that, so that a missing folder is
-reported at once and not after every rank has started up.
+Nothing here imports MindSpore at the top: `check` runs before that. So a missing folder is reported at once and not
+after every rank has started.
 
 Each module has two functions:
 
-  count(section, folder)                the number of samples; raises DataError for what can be seen from
-                                        outside to be wrong
+  count(section, folder)                the number of samples; raises DataError for faults that can be seen from
+                                        outside
   build(section, loader, folder, part)  the MindSpore dataset: batches of (data, label)
 
-A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name; `part`
-is a tools.config.modes.Part.
+A `section` is `train.dataset` or `eval.dataset` of a config, a `loader` the section of that name; `part` is a
+tools.config.modes.Part.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TYPES = {
 
 
 def locate(root: str) -> str:
-    """The absolute folder for a config's dataset_root: from the current folder, else the project's."""
+    """The absolute folder for a config's dataset_root: from the current folder, otherwise the project's."""
     for start in (os.getcwd(), project.ROOT):
         if os.path.isdir(os.path.join(start, root)):
             folder = os.path.abspath(os.path.join(start, root))
@@ -66,7 +66,7 @@ def check(config: dict, shards: int, by_data_path: bool = False) -> str | None:
     """Refuses, with DataError, data of a config (filled) that is not there or too little for one batch per shard.
 
     `by_data_path`: DATA_PATH names the folder.  The tutorials' has the data to train on only; then the section `eval`
-    is removed from the config, and a line that says so is returned.
+    is removed from the config, and a line that states this is returned.
     """
     _check_section(config["train"], shards)
     try:

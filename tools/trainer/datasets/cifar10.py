@@ -1,8 +1,8 @@
 """CIFAR-10 in the original's binary format: records of 3,073 bytes, a label and 32 x 32 x RGB.
 
 The original (cifar-10-binary.tar.gz, https://www.cs.toronto.edu/~kriz/cifar.html) unpacks to the folder
-cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin to train on, test_batch.bin to measure.
-`make data` generates a set of the same form and size in data/cifar10 (tools/prepare_cifar10.py).
+cifar-10-batches-bin: data_batch_1.bin to data_batch_5.bin for training, test_batch.bin for evaluation. `make data`
+generates a set of the same form and size in data/cifar10 (tools/prepare_cifar10.py).
 """
 
 from __future__ import annotations

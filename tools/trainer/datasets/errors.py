@@ -10,4 +10,4 @@ class DataError(Unusable):
 
 
 class NoData(DataError):
-    """There is none of these data in the folder, not even a part."""
+    """The folder has none of these data, not even a part."""

@@ -1,4 +1,4 @@
-"""What the commands prepare_*.py share: their arguments, their end, and files that are written whole or not at all."""
+"""Code that the commands prepare_*.py share: arguments, exit codes, and files written completely or not at all."""
 
 from __future__ import annotations
 

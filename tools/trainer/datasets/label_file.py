@@ -52,7 +52,7 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
 
 
 class Source:
-    """What GeneratorDataset reads: entry n is (image, label)."""
+    """The source for GeneratorDataset: entry n is (image, label)."""
 
     def __init__(self, entries: Sequence[Any]) -> None:
         self.entries = entries

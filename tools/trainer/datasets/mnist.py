@@ -1,4 +1,4 @@
-"""MNIST and what comes in its IDX format: a file of grey images and a file of labels."""
+"""MNIST and other data in its IDX format: a file of grey images and a file of labels."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _file(folder: str, usage: str | None, kind: str) -> str | None:
 
 
 def _header(folder: str, usage: str | None, kind: str, magic: int, axes: int) -> tuple[int, ...]:
-    """The sizes of the axes of an IDX file, once the file is seen to be as long as they say."""
+    """The sizes of the axes of an IDX file, once the file is seen to be as long as they state."""
     path = _file(folder, usage, kind)
     if path is None:
         raise _missing(folder, usage, kind, DataError)

@@ -1,7 +1,7 @@
-"""From samples to batches: the order, a rank's shard and patch, and the columns (data, label).
+"""Turns samples into batches: the order, a rank's shard and patch, and the columns (data, label).
 
-With parallel.dataset_strategy [[n, 1, h, w], [n]] each image is cut into h rows and w columns, and a
-rank reads one of these patches (tools.config.modes.data_part says which).
+With parallel.dataset_strategy [[n, 1, h, w], [n]] each image is cut into h rows and w columns. A rank reads one of
+these patches (tools.config.modes.data_part chooses it).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def order(loader: dict, part: Part, samples: int | None = None) -> dict[str, Any]:
-    """What every MindSpore data set takes: whether to shuffle, which shard it reads, and how many of all `samples`."""
+    """The options that every MindSpore data set takes: whether to shuffle, its shard, and how many of all `samples`."""
     if part.samples is not None:
         from mindspore.dataset import SequentialSampler
 

@@ -1,8 +1,7 @@
 """Images with words in them, and the places of the words: MindOCR's DetDataset.
 
-A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that
-cannot be read.  A box is the upright rectangle around the points.
-`make data` renders some in data/text/det (tools/prepare_text.py).
+A label is a JSON list of {"transcription": text, "points": [[x, y], ...]}; the text "###" marks one that is illegible.
+A box is the upright rectangle around the points.  `make data` renders some in data/text/det (tools/prepare_text.py).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     Box = tuple[float, float, float, float, bool]  # x0, y0, x1, y1, readable
 
 UNREADABLE = "###"
-SIZE = 128  # pixels a side, if the config does not say
+SIZE = 128  # pixels a side, if the config does not state it
 SHRINK = 0.4  # the paper's r: how much smaller the text's core is than its box
 LOW, HIGH = 0.3, 0.7  # the threshold map far from a box's border, and on it
 
@@ -61,7 +60,7 @@ def boxes(label: str, place: str) -> list[Box]:
 
 
 def shrink_by(width: float, height: float) -> float:
-    """How far a box's core is from its border, in pixels: the paper's D = A (1 - r * r) / L."""
+    """The distance of a box's core from its border, in pixels: the paper's D = A (1 - r * r) / L."""
     return width * height * (1 - SHRINK**2) / (2 * (width + height))
 
 

@@ -1,4 +1,4 @@
-"""Images of one line of text each, with the text: MindOCR's RecDataset.
+"""Images with one line of text each, and the text: MindOCR's RecDataset.
 
 `make data` renders some in data/text/rec (tools/prepare_text.py).
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mindspore.dataset import Dataset
 
 HEIGHT = 32
-WIDTH = 128  # if the config does not say
+WIDTH = 128  # if the config does not state it
 COLUMN = 4  # pixels of width that the network makes one column of
 
 

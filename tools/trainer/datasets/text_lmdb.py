@@ -1,10 +1,10 @@
-"""Images of one line of text each, with the text, in LMDB folders: MindOCR's LMDBDataset.
+"""Images with one line of text each, and the text, in LMDB folders: MindOCR's LMDBDataset.
 
     dataset_root/data_dir/.../data.mdb      any number of such folders, read in the order of their names
     num-samples                             how many samples it has, in decimal digits
     image-000000001, label-000000001        the first one: a file of an image, and its text in UTF-8
 
-The package lmdb reads them.  It is asked for where a config names such data, and nowhere else.
+The package lmdb reads them.  It is needed only for configs that name such data.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _environment(path: str) -> Any:
 
 
 def _size(path: str) -> int:
-    """How many samples an LMDB says that it has."""
+    """How many samples an LMDB states that it has."""
     with _environment(path).begin() as reader:
         text = (reader.get(b"num-samples") or b"").decode("latin-1")
     size = whole_number(text)
@@ -130,5 +130,5 @@ class Lines(text_lines.Lines):
 
 
 def build(section: dict, loader: dict, folder: str, part: Part) -> Dataset:
-    """As text_lines.build."""
+    """Builds the dataset as text_lines.build does."""
     return label_file.batches(Lines(section, folder), loader, part)

@@ -1,4 +1,4 @@
-"""The networks that a config can name: one module each."""
+"""The networks that a config can name: one module per network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small CRNN (Shi et al., 2015): convolutions read an image of a line of text, an LSTM its columns."""
+"""A small CRNN (Shi et al., 2015): convolutions read the image of a line of text, an LSTM reads its columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A small detector of text after DBNet (Liao et al., 2019): which pixels are text, and where it ends."""
+"""A small text detector after DBNet (Liao et al., 2019): which pixels are text, and where it ends."""
 
 from __future__ import annotations
 

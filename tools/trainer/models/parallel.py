@@ -1,8 +1,8 @@
 """One network per parallel mode, all of them the same dense net: images -> hidden -> hidden -> classes.
 
-They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their
-weights come from one generator in one order, so nets of one seed are equal however they are cut, and
-can be compared with `WholeNet`, the undivided one.
+They are for small grey images, (batch, 1, 32, 32) float32, and give (batch, num_classes) logits.  Their weights come
+from one generator in one order.  So nets of one seed are equal however they are cut, and can be compared with
+`WholeNet`, the undivided one.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class HandOver(nn.Cell):
         self.place = ops.zeros(tuple(shape), ms.float32)  # what a rank that receives brings along to Broadcast
 
     def construct(self, x: Tensor) -> Tensor:
-        """What `source` gave as x; on the other rank x only says what must be done before."""
+        """What `source` gave as x; on the other rank x only states what must be done before."""
         if self.by_broadcast:
             return self.broadcast((x if self.sends else ops.depend(self.place, x),))[0]
         return ops.depend(x, self.send(x)) if self.sends else self.receive(x)
