@@ -101,20 +101,24 @@ def predict(config: dict, source: str, out: str) -> None:
     import mindspore as ms
 
     from tools.trainer import build
+    from tools.trainer.datasets import pipeline
 
     rank, ranks = job.start(config, device)
     network = build.build_network(config, rank, ranks)
     network.set_train(False)
     everything = {**config["eval"]["loader"], "shuffle": False, "drop_remainder": False}
     data = datasets.build(config["eval"]["dataset"], everything)
-    batches = (columns[0] for columns in data.create_tuple_iterator(num_epochs=1))
+    batches = (columns[0] for columns in data.create_tuple_iterator(num_epochs=1, output_numpy=True))
     first = next(batches)
     model = ms.Model(network)
     if ranks == 1:
         inference.load_whole(source, network)
     else:
-        inference.load_slices(source, config, model, network, ranks, first)
-    outputs = [model.predict(batch).asnumpy() for batch in itertools.chain([first], batches)]
+        inference.load_slices(source, config, model, network, ranks, ms.Tensor(first))
+    outputs = [
+        model.predict(ms.Tensor(pipeline.filled(batch, len(first)))).asnumpy()[: len(batch)]  # else compiled once more
+        for batch in itertools.chain([first], batches)
+    ]
     if rank == 0:
         write(outputs, out)
     job.finish(config)
