@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what a trained network gives for the held-out data of a config, on one device or cut over several.
+"""Writes the output of a trained network for the held-out data of a config, on one device or several.
 
   python tools/predict.py --config CONFIG --ckpt logs/latest/ckpt --output outputs.npy
   bash scripts/ascend2p.sh --train_script tools/predict.py CONFIG -- --ckpt logs/latest/ckpt --output outputs.npy
 
-The checkpoints may be of a job on any number of ranks. Started by a launch script, each rank has its part of a
-network that is cut by hand (hybrid_parallel) or by MindSpore (semi_auto_parallel, auto_parallel), and
-loads its slices.
+The checkpoints may come from a job on any number of ranks. If a launch script starts it, each rank has its part
+of a network with hand-written partitioning (hybrid_parallel), or one that MindSpore cuts (semi_auto_parallel,
+auto_parallel), and loads its slices.
 
 FILE becomes a NumPy array (np.load), float32, one row per sample, in the order of the data.  Exit: 0 written, 2 the
 config, the data or the checkpoints cannot be used.

@@ -216,7 +216,7 @@ def test_lmdb_folders_are_read_one_after_the_other(tmp_path, write):
         ({"label-000000002": b"x"}, {}, "sample 2: the label x has x, which dataset.characters lacks"),
         ({"label-000000002": b"\xff"}, {}, "sample 2: label-000000002 is not UTF-8 text"),
         ({"num-samples": b"3"}, {}, "sample 3: label-000000003 is missing; the data is not whole"),
-        ({"num-samples": b"many"}, {}, "num-samples should be a whole number, is: many"),
+        ({"num-samples": b"many"}, {}, "num-samples should be a whole number, found: many"),
         ({}, {"max_text_len": 1}, "the label ab has 2 characters, more than dataset.max_text_len, 1"),
         ({}, {"data_dir": "test"}, "test: there is no file data.mdb in it, nor below it"),
     ],

@@ -46,14 +46,14 @@ def of_folder(folder: str) -> str:
     if not module:
         return tr("the job hung: the process that imports for all ranks was {where}", where=one_line(_where(found)))
     said = tr(
-        "the job hung: the process that imports for all ranks was at the import of {module}, {where}",
+        "the job hung: the process that imports for all ranks was importing {module}, {where}",
         module=one_line(module),
         where=one_line(_where(found)),
     )
     if found != _IN_KERNEL:
         return said
     command = f"python -v -c {quote(f'import {module}')}"
-    return clauses(said, tr("the last line of this names the file: {command}", command=command))
+    return clauses(said, tr("the last line that this command prints names the file: {command}", command=command))
 
 
 def _where(found: str) -> str:

@@ -23,8 +23,8 @@ def of(caller: Environment, exports: Mapping[str, str], in_pod: bool) -> Iterato
     world = caller.get(b"WORLD_SIZE")
     if world is not None and os.fsdecode(world) != ranks:
         yield tr(
-            "note: WORLD_SIZE={value} from your shell is what the ranks get, but the job has {ranks}; unset it, and "
-            "they get the right number",
+            "note: the ranks get WORLD_SIZE={value} from your shell, but the job has {ranks}; unset it, and they "
+            "get the right number",
             value=quote(os.fsdecode(world)),
             ranks=ranks,
         )
@@ -35,7 +35,7 @@ def of(caller: Environment, exports: Mapping[str, str], in_pod: bool) -> Iterato
     ]
     if same and ranks != "1":
         yield tr(
-            "note: {names} from your shell is what all {ranks} ranks get; unset it, and each rank gets its own number",
+            "note: all {ranks} ranks get {names} from your shell; unset it, and each rank gets its own number",
             names=", ".join(same),
             ranks=ranks,
         )

@@ -181,8 +181,8 @@ class Run:
                 file.write(b" " * _PROBE)
         except OSError as error:
             return tr(
-                "the log folder {folder} cannot be written any more: {reason}; the ends of the logs may be missing; "
-                "make room, or choose another disk with --log_dir",
+                "the log folder {folder} can no longer be written: {reason}; the ends of the logs may be missing; "
+                "free space, or choose another disk with --log_dir",
                 folder=self.logs,
                 reason=error.strerror,
             )

@@ -36,8 +36,8 @@ def check(request: Request, placed: Placement, found: Resumption) -> Resumption:
         return found.replace(candidates=left)
     host = next(host for host in ranks if names[-1] in lacks[host])
     raise refused(
-        "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
-        "folder, or name another run",
+        "{host}: {folder} has no complete {name}.ckpt of rank {rank}; copy it there, share the folder, or name "
+        "another run",
         host=one_line(host),
         folder=one_line(found.source),
         name=one_line(names[-1]),

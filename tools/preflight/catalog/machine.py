@@ -96,6 +96,7 @@ SYSTEM = (
         remedy=marked("lines of several logs are hard to compare: set the same with timedatectl set-timezone"),
     ),
     Fact("clock_kept", "clock", Equal(), SURPRISES).says(
-        marked("clock kept right by a time server: {value}"), remedy=marked("start chronyd or systemd-timesyncd there")
+        marked("clock synchronized by a time server: {value}"),
+        remedy=marked("start chronyd or systemd-timesyncd there"),
     ),
 )
