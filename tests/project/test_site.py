@@ -4,7 +4,6 @@ import html.parser
 import json
 import os
 import re
-import shutil
 from urllib.parse import unquote, urlsplit
 
 import documents
@@ -28,7 +27,12 @@ NOT_LOADED = {"alternate", "author", "canonical", "help", "license", "next", "pr
 # A small site: the pages that the settings ask for, and one with a Chinese form.
 PARTS = ("Launch", "When it fails", "Train", "Commands", "Reference")
 MENU = [{"Start": ["README.md"]}, {"Watch": ["docs/watch.md"]}, *({part: [f"docs/{part}.md"]} for part in PARTS)]
-PAGES = {"README.md": "# Start\n", "README_CN.md": "# 开始\n", "docs/watch.md": "# Watch\n", "docs/zh/watch.md": "# 观察\n"}
+PAGES = {
+    "README.md": "# Start\n",
+    "README_CN.md": "# 开始\n",
+    "docs/watch.md": "# Watch\n",
+    "docs/zh/watch.md": "# 观察\n",
+}
 PAGES |= {f"docs/{part}.md": f"# {part}\n" for part in PARTS}
 IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 IN_SCRIPT = re.compile(r"""["'`](https?://(?!www\.w3\.org/)[^"'`]+|//[\w-]+\.[^"'`]+)["'`]""")
@@ -263,7 +267,7 @@ def test_each_command_has_a_page_in_both_languages(built):
     for command in command_pages.commands():
         for language in command_pages.LANGUAGES:
             text = (built / "pages" / command_pages.path_of(command, language)).read_text(encoding="utf-8")
-            told = commands.read(commands.printed(command.words, language))
+            told = commands.read(command_pages.text_of(command, language))
             assert f"\n{command.typed}" in text or command.name == "run_slurm.sh", command.name
             for option in told.options:
                 assert f"`{option.names[0]}" in text.replace("\\|", "|"), f"{command.name}: {option.names[0]}"
@@ -294,7 +298,7 @@ options:
 
 def test_a_page_has_all_that_help_prints():
     command = command_pages.Command(
-        name="look.py", typed="python tools/look.py", words=("look",), group="A run", installed="mslaunch look"
+        name="look.py", typed="python tools/look.py", file="tools/look.py", group="A run", installed="mslaunch look"
     )  # fmt: skip
     assert (
         command_pages.page(command, "en", HELP)
@@ -343,9 +347,7 @@ def test_a_command_that_cannot_print_its_help_has_no_page(monkeypatch, tmp_path,
 
 
 def test_a_help_that_fails_is_named(monkeypatch, tmp_path, capsys):
-    broken = command_pages.Command(
-        name="x", typed="x", words=("bash", "scripts/no such.sh"), group="A run", installed=""
-    )
+    broken = command_pages.Command(name="x", typed="x", file="scripts/no such.sh", group="A run", installed="")
     monkeypatch.setattr(command_pages, "commands", lambda: [broken])
     assert site.main([str(tmp_path / "pages")]) == 1
     assert "bash 'scripts/no such.sh' --help ended with 127: " in capsys.readouterr().err
