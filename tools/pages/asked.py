@@ -11,6 +11,7 @@ file in the current folder.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -20,6 +21,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from hccl_tools.common import language
+
 _RECORDER = "#!/bin/sh\nprintf '%s\\0' \"$@\"\n"  # takes Python's place, and prints with what a script starts it
 
 
@@ -28,6 +31,8 @@ def main(commands: list[str]) -> int:
     for module in ("tools.launch.launcher", *(name[:-3].replace("/", ".") for name in commands if name[-3:] == ".py")):
         with contextlib.suppress(ImportError, SystemExit):  # it lacks a package, and fails when it is asked
             importlib.import_module(module)
+    language.speaks_chinese()  # reads the catalogue
+    gc.freeze()
     with tempfile.TemporaryDirectory() as folder:
         recorder = Path(folder, "python")
         recorder.write_text(_RECORDER, encoding="utf-8")
