@@ -5,6 +5,7 @@ importlib.metadata scans all folders for each name, and its import takes longer 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +18,22 @@ _FILES = ("METADATA", "PKG-INFO", "")  # of a wheel, of an egg; an old egg-info 
 _MOST_BYTES = 1 << 16  # of metadata that are read: names and versions are in the first lines
 _MOST_FILES = 1000  # of a package that are looked at
 _CODE = (".py", ".pyc", ".so", ".pyd")
+
+# The same for another host's Python, which need not have this project.
+_QUESTION = """\
+import os, sys
+for folder in (folder or "." for folder in sys.path):
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) and os.access(folder, os.R_OK) else ():
+        stem, kind = os.path.splitext(name)
+        path = os.path.join(folder, name, "METADATA" if kind == ".dist-info" else "PKG-INFO")
+        if kind in (".dist-info", ".egg-info") and stem.split("-")[0].lower() == NAME and os.path.isfile(path):
+            sys.exit(print(*[line[9:] for line in open(path, errors="replace") if line.startswith("Version: ")][:1]))
+"""
+
+
+def question(name: str) -> str:
+    """A Python program, in one line, that prints the version of the distribution; its name is in small letters."""
+    return f"exec({json.dumps(_QUESTION.replace('NAME', json.dumps(name)))})"
 
 
 class Distributions:
