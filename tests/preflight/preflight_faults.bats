@@ -252,7 +252,8 @@ C
   need tc
   as_root 2 tc qdisc add dev eth0 root tbf rate 1mbit burst 32k latency 2s || skip "this kernel limits no link"
   undo as_root 2 tc qdisc del dev eth0 root
-  finds 1 "  node2: what goes to other hosts, and comes from there, is slow: 256 KiB take longer than 1 s"
+  # what comes from there is slow where its acknowledgements wait for long, which depends on the machine
+  finds 1 "  node2: what goes to other hosts*is slow: 256 KiB take longer than 1 s"
 }
 
 # npus FILE TEXT: every host has two simulated NPUs; for npu-smi of node3 the file of its description has the text.
