@@ -7,7 +7,7 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import environment, worker_logs
+from tools.launch import environment, run_folder
 from tools.launch.devices import seen
 from tools.launch.engines import simulation
 from tools.launch.hosts import network
@@ -122,7 +122,7 @@ def links(folder, name, monkeypatch):
         ranks=[(6, 0), (7, 1)],
         cluster=SimpleNamespace(scheduler_host="10.0.0.1"),
     )
-    worker_logs.make(plan)
+    run_folder.make_worker_links(plan)
     return {link: os.readlink(folder / link) for link in sorted(os.listdir(folder))}
 
 
@@ -141,4 +141,4 @@ def test_a_name_that_the_logs_have_anyway_makes_no_links(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["../w", "a/b", ".w", "-w", " w", "w\x1b[31m", "w" * 201, "w\n"])
 def test_what_is_not_the_name_of_a_file_is_refused(name):
     with pytest.raises(Refusal, match="is not the name of a file; write one such as worker_{ip}_{hostname}; --log_dir"):
-        worker_logs.check(SimpleNamespace(worker_log_name=name))
+        run_folder.check_worker_log_name(SimpleNamespace(worker_log_name=name))

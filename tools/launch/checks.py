@@ -146,9 +146,9 @@ def is_program(request: Request) -> bool:
 def program_calls(request: Request, program: str | None) -> None:
     """Checks that a program gets here what its file asks for, as far as that is written there."""
     if program and not request.no_check:
-        from tools.launch.programs import needed_data, parallel_calls, target_calls
+        from tools.launch.programs import program_calls
 
         if not request.ranks_file:  # the start script has set the variables
-            needed_data.check(program, request)
-        target_calls.check(program, request.device_target)
-        parallel_calls.check(program, request.device_target)
+            program_calls.check_data(program, request)
+        program_calls.check_target(program, request.device_target)
+        program_calls.check_parallel(program, request.device_target)

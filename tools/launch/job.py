@@ -210,9 +210,9 @@ def _launcher_remarks(request: Request, ranks: int) -> list[str]:
         return launchers.remarks(request)
     if launchers.script(request.trainer_arguments) is None:
         return []
-    from tools.launch.programs import script_text
+    from tools.launch.programs import own_loop
 
-    return script_text.remarks(request.trainer_arguments, ranks)
+    return own_loop.launcher_remarks(request.trainer_arguments, ranks)
 
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:
@@ -244,9 +244,9 @@ def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
     """What to know where DEVICE_NUM is another number than that of the ranks."""
     if request.device_num in (None, ranks):
         return []
-    from tools.launch.programs import device_num
+    from tools.launch.programs import program_calls
 
-    return device_num.remarks(request, ranks, job.words)
+    return program_calls.device_num_remarks(request, ranks, job.words)
 
 
 def _restart_remarks(request: Request, job: Job) -> list[str]:

@@ -66,9 +66,9 @@ def make(request: Request) -> Plan:
 
         import_once.check(request)
     if request.worker_log_name is not None:
-        from tools.launch import worker_logs
+        pass  # FOLDED
 
-        worker_logs.check(request)
+        run_folder.check_worker_log_name(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)

@@ -127,7 +127,7 @@ class Request(Record):
     ntasks_per_node: Option[int] = None
     sim_level: Option[int] = None  # see engines/simulation.py
     sim_rank_id: Option[int] = None
-    worker_log_name: Option[str] = None  # see worker_logs.py
+    worker_log_name: Option[str] = None  # see run_folder.py
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
     table_hosts: Option[str] = None  # of a rank table of version 2.0
