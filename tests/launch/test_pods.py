@@ -14,8 +14,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
 from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table, pod_watch
 from tools.launch.pods.pod_job import Fact, PodJob
-from tools.launch.pods.pod_table import Initializing, NotReady
-from tools.launch.pods.pod_wait import Patience
+from tools.launch.pods.pod_table import Initializing, NotReady, Patience
 
 NAMES = (*pod_job.ADDRESSES, "MS_ROLE", "MS_WORKER_NUM", "MS_LOCAL_WORKER", "MS_NODE_RANK", "MS_SCHED_HOST", "NPU_POD")
 

@@ -85,7 +85,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
 
 def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tuple[list[str], bool]:
     """(the `hosts` other than this one, whether one of them may have this project in another folder)."""
-    from tools.launch.hosts import host_check, host_limits, network, node_check
+    from tools.launch.hosts import host_check, host_limits, network
 
     host_limits.check(request, placement)
     others = network.others(hosts)
@@ -94,7 +94,7 @@ def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tup
     if request.engine == "mpirun":
         lines, elsewhere = host_check.problems(request, placement, others)
     elif request.engine == "srun":
-        lines, elsewhere = node_check.problems(request, others)
+        lines, elsewhere = host_check.problems_of_nodes(request, others)
     if lines:
         raise Refusal(REFUSED, *lines)
     return others, elsewhere

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tools.config.config_file import Config
     from tools.launch.devices.binding import Binding
     from tools.launch.programs.import_once import Imports
-    from tools.launch.resume.resumption import Resumption
+    from tools.launch.resume.resuming import Resumption
 
 
 class Job(Record):

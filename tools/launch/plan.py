@@ -87,9 +87,9 @@ def make(request: Request) -> Plan:
     if checks.devices(request, placed, by_mindspore):
         placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
     if job.resumed and placed.hosts:
-        from tools.launch.resume import resumed_hosts
+        from tools.launch.resume import resuming
 
-        job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
+        job = job.replace(resumed=resuming.check_hosts(request, placed, job.resumed))
     checks.program_calls(request, job.source)
     if request.engine == "local" and request.placement != "pod" and not own_gpus and not job.alone and not table:
         from tools.launch.tables import launch_table

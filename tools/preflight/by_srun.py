@@ -12,7 +12,7 @@ from hccl_tools.hosts import node_sets, one_step
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import programs
 from tools.launch.engines import slurm
-from tools.launch.hosts import node_check
+from tools.launch.hosts import host_check
 from tools.preflight import probe
 from tools.preflight.reach import Way
 
@@ -69,7 +69,7 @@ def _asked(nodes: list[str], question: Callable[[str], Any]) -> tuple[list[Answe
 def _step(nodes: list[str], question: Callable[[str], Any]) -> tuple[list[Answer], list[str], list[str], str]:
     """(answers, lines, nodes without one, what srun said) of one step."""
     words = [project.path("tools", "preflight", "probe.py")]
-    starter = node_check.step(nodes, "all")
+    starter = host_check.step(nodes, "all")
     questions = {name: question(name) for name in nodes}
     seconds = probe.SECONDS + _START + len(nodes) // 16
     answers, lines, silent, ended = one_step.run(starter, _VARIABLE, words, questions, seconds)

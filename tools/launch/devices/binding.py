@@ -1,7 +1,7 @@
 """--bind_core and --bind_numa: the cores to which the ranks of this host are bound, and those that other jobs have.
 
 Only a launch with one of these options imports this module.  Ranks of other hosts find their cores there, by
-cores_here.py.
+core_shares.here().
 """
 
 from __future__ import annotations

@@ -7,12 +7,13 @@ that place.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.machine import driver, host, programs
-from tools.launch.devices import topology
+from tools.launch.devices import device_locks, topology
 
 CORE, NUMA = "core", "numa"
 _SECONDS = 30  # limit of one program
@@ -113,3 +114,19 @@ def _address(text: str) -> str:
     """The PCI address in `text`, as /sys writes it; both print capitals, nvidia-smi eight digits for the domain."""
     found = _PCI_ADDRESS.search(text.lower())
     return "{}:{}:{}.{}".format(*found.groups()) if found else "-"
+
+
+def here(mode: str, target: str, local_rank: int, ranks: int, devices: list[int]) -> list[int]:
+    """The cores of rank number `local_rank` of the `ranks` on this host; empty if none are found for it.
+
+    The rank's agent calls this, on a host that the plan did not see.
+    mode: core or numa; target: the device target.
+    """
+    try:
+        others = [holder for holder in device_locks.asked() if holder.job != os.environ.get("LOG_DIR")]
+        taken = {core for holder in others for core in holder.cores}
+    except OSError:
+        taken = set()
+    here = devices[:ranks]
+    shares = of_this_host(mode, target, here, os.sched_getaffinity(0), taken)
+    return sorted(shares[local_rank])

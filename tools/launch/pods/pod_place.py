@@ -22,8 +22,7 @@ from tools.launch.hosts.launchers import Meeting
 from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table
 from tools.launch.pods.pod_job import PodJob
 from tools.launch.pods.pod_scheduler import Shape
-from tools.launch.pods.pod_table import PodTable, WatchedTable
-from tools.launch.pods.pod_wait import TOO_LATE, Patience
+from tools.launch.pods.pod_table import TOO_LATE, Patience, PodTable, WatchedTable
 from tools.launch.request import MAX_RANKS, Request
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable

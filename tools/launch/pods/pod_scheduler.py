@@ -16,8 +16,7 @@ from tools.launch.engines.msrun import DEFAULT_PORT
 from tools.launch.hosts import network
 from tools.launch.pods import pod_job
 from tools.launch.pods.pod_job import PodJob
-from tools.launch.pods.pod_table import NotReady, PodTable
-from tools.launch.pods.pod_wait import Patience
+from tools.launch.pods.pod_table import NotReady, Patience, PodTable
 from tools.launch.request import Request
 
 

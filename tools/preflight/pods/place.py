@@ -18,8 +18,7 @@ from hccl_tools.machine import host
 from tools.launch.engines import ports
 from tools.launch.engines.msrun import DEFAULT_PORT
 from tools.launch.pods import pod_job, pod_place, pod_table
-from tools.launch.pods.pod_table import NotReady
-from tools.launch.pods.pod_wait import TOO_LATE, Patience
+from tools.launch.pods.pod_table import TOO_LATE, NotReady, Patience
 from tools.launch.request import Request
 from tools.preflight.facts import files
 from tools.preflight.question import Place as TablePlace
