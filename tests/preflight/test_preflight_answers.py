@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from hccl_tools.common import project
 from tools.preflight import answers as taken
-from tools.preflight import compare, document, words
+from tools.preflight import compare, words
 from tools.preflight.difference import BLOCKS, Answer, Difference, Group
 from tools.preflight.words import Found
 
@@ -55,7 +55,7 @@ def test_whatever_a_host_says_the_page_is_printable_and_the_document_fits_its_sc
     assert taken.take(content) is None or isinstance(taken.take(content), Answer)
     found = Found(hosts=list(hosts), differences=compare.compare(hosts))
     assert words.page(found, colour=False).replace("\n", "").isprintable()
-    jsonschema.validate(document.document(found, "2026-01-01T00:00:00Z"), SCHEMA)
+    jsonschema.validate(words.document(found, "2026-01-01T00:00:00Z"), SCHEMA)
 
 
 def test_files_of_which_a_host_says_nothing_are_as_on_the_asking_host():
@@ -81,7 +81,7 @@ def test_the_document_has_what_the_page_says():
         silent=["c"],
         lines=["c: no answer; it said nothing (exit 255)"],
     )
-    made = document.document(found, "2026-01-01T00:00:00Z")
+    made = words.document(found, "2026-01-01T00:00:00Z")
     first = made["differences"][0]
     assert (made["verdict"], made["hosts"], made["silent"], made["reasons"]) == ("blocks", 3, ["c"], found.lines)
     assert first == {
@@ -100,7 +100,7 @@ def test_the_document_has_what_the_page_says():
 )
 def test_the_verdict_is_that_of_the_worst(levels, silent, verdict):
     differences = [Difference(key="x", level=level, groups=[Group(hosts=["a"], text="t")]) for level in levels]
-    assert document.verdict(Found(hosts=["a", "c"], differences=differences, silent=silent)) == verdict
+    assert words.verdict(Found(hosts=["a", "c"], differences=differences, silent=silent)) == verdict
 
 
 def test_the_page_says_one_line_without_a_fault_and_the_worst_first_with_some():

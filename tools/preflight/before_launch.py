@@ -14,12 +14,12 @@ from hccl_tools.machine import hccn
 from tools.launch.engines import facts
 from tools.launch.planned import Checked
 from tools.launch.programs import trainer_command
-from tools.preflight import by_srun, check, document, kept, program_files, reach, words
+from tools.preflight import by_srun, check, kept, program_files, reach, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.launch.planned import Plan
-    from tools.preflight.pods.result import Result
+    from tools.preflight.pods.command import Result
     from tools.preflight.words import Found
 
 
@@ -53,7 +53,7 @@ def _late(plan: Plan) -> int:
 
 def of_pod(result: Result, late: int) -> Checked:
     """The part of another pod's result that this launch keeps.  Raises Refusal; late: see _late."""
-    if result.verdict == document.STOPS:
+    if result.verdict == words.STOPS:
         raise Refusal(late if result.late else REFUSED, result.line, _nothing_started())
     told = {
         "made": utc.text(),
@@ -76,7 +76,7 @@ def of_found(found: Found, lines: list[str], path: str) -> Checked:
     changed = kept.changed(before, found.facts) if before else []
     told = {
         "made": made,
-        "verdict": document.verdict(found),
+        "verdict": words.verdict(found),
         "hosts": len(found.hosts),
         "findings": words.findings(found),
         "digests": {host: kept.digest(each) for host, each in found.facts.items()},

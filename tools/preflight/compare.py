@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
-from tools.preflight import values
 from tools.preflight.catalog.row import Equal, Least, Near, Nothing, Row, Shared, Yes
 from tools.preflight.catalog.rows import COLLECTORS, ROWS
 from tools.preflight.difference import LEVELS, Answer, Difference, Group
@@ -143,7 +142,7 @@ def _away(row: Row, key: str, alike: list[tuple[list[str], Value]]) -> list[Diff
     if not any(2 * len(group) > hosts > len(group) for group, _ in alike):
         return []
     away = [host for group, _ in alike if 2 * len(group) <= hosts for host in group]
-    return [_difference(row, key, [Group(hosts=away, text=values.phrase(row, key, None))])]
+    return [_difference(row, key, [Group(hosts=away, text=row.phrase(key, None))])]
 
 
 def _too_little(row: Row, key: str, column: Column, least: int) -> list[Difference]:
@@ -151,7 +150,7 @@ def _too_little(row: Row, key: str, column: Column, least: int) -> list[Differen
     if not few:
         return []
     low, high = min(few.values(), key=float), max(few.values(), key=float)
-    text = tr("{text}; at least {least} is needed", text=values.between(row, low, high), least=values.text(row, least))
+    text = tr("{text}; at least {least} is needed", text=row.between(low, high), least=row.shown(least))
     return [_difference(row, key, [Group(hosts=list(few), text=text, values={key: low})])]
 
 
@@ -160,8 +159,8 @@ def _difference(row: Row, key: str, groups: list[Group]) -> Difference:
 
 
 def _group(row: Row, key: str, hosts: list[str], value: Value) -> Group:
-    shown = "" if value is None else values.text(row, value)
-    return Group(hosts=hosts, text=values.phrase(row, key, value), value=shown, values={key: value})
+    shown = "" if value is None else row.shown(value)
+    return Group(hosts=hosts, text=row.phrase(key, value), value=shown, values={key: value})
 
 
 # ---- facts of a family ---------------------------------------------------------------------------------------------

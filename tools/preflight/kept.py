@@ -16,7 +16,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import some
 from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle import names
-from tools.preflight import answers, values
+from tools.preflight import answers
 from tools.preflight.catalog.row import Equal
 from tools.preflight.catalog.rows import ROWS
 
@@ -125,7 +125,7 @@ def _change(key: str, old: Value, new: Value) -> tuple[str, str] | None:
     row = _ROWS[_start(key)]
     if old == new or (_is_enough(row.rule, old) and _is_enough(row.rule, new)):
         return None
-    return values.phrase(row, key, new), values.text(row, old)
+    return row.phrase(key, new), row.shown(old)
 
 
 def _is_enough(rule: object, value: Value) -> bool:

@@ -25,7 +25,7 @@ from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
-from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words
+from tools.preflight import by_srun, check, program_files, rank_table, reach, words
 from tools.preflight.trial import command as trial
 
 PROGRAM = "preflight.sh"
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     if options.trial:
         found = trial.added(found, _trial(options, way, job), say)
     _tell(found, options)
-    return document.STATUS[document.verdict(found)]
+    return words.STATUS[words.verdict(found)]
 
 
 def _job(options: argparse.Namespace, table: rank_table.Table | None) -> check.Job:
@@ -128,7 +128,7 @@ def _tell(found: words.Found, options: argparse.Namespace) -> None:
     """Prints the result, and writes the page of it.  Raises Refusal."""
     made = utc.text()
     if options.json:
-        print(json_form.text(document.document(found, made)))
+        print(json_form.text(words.document(found, made)))
     else:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")

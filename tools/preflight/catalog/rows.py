@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common.language import marked
-from tools.preflight.catalog.devices import GPUS, NPUS
-from tools.preflight.catalog.machine import SOFTWARE, SYSTEM
+from tools.preflight.catalog.machine import GPUS, NPUS, SOFTWARE, SYSTEM
 from tools.preflight.catalog.reach import DISKS, FILES, NETWORK, TABLE
 from tools.preflight.catalog.row import Row
 from tools.preflight.difference import BLOCKS, SURPRISES

@@ -12,7 +12,7 @@ from hccl_tools.hosts import node_sets
 from hccl_tools.hosts.ask import Answer
 from tools.attempts.wire import Connection
 from tools.preflight import probe
-from tools.preflight.pods import asked, messages, pod_names
+from tools.preflight.pods import asked, messages
 from tools.preflight.pods.entrance import SOON, Entrance, Pod
 
 TYPE_CHECKING = False
@@ -68,7 +68,7 @@ class Hub(Entrance):
         assert self.place.number is not None
         self.child = process
         number = self.place.number
-        self.come[number] = Pod(line, pod_names.own(), self.here)
+        self.come[number] = Pod(line, messages.own_name(), self.here)
         self.door.selector.register(line.plug, selectors.EVENT_READ, lambda: self.listen(number))
 
     def ask(self, question: Callable[[str], Any]) -> tuple[list[Answer], list[str]]:

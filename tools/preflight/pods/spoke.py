@@ -13,7 +13,7 @@ from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import programs
 from tools.attempts.wire import Connection, Lost
 from tools.preflight import probe
-from tools.preflight.pods import asked, messages, pod_names
+from tools.preflight.pods import asked, messages
 from tools.preflight.pods.messages import Denied, Talk
 
 TYPE_CHECKING = False
@@ -136,7 +136,7 @@ def _greet(plug: socket.socket, place: Place, alike: Alike) -> tuple[Talk, float
     address = place.address or str(plug.getsockname()[0])
     talk = Talk(messages.connection(plug))
     same = [word for _, *words in alike for word in words]
-    hello = ["hello", place.job, place.number, pod_names.own(), address, str(place.pods), nonce, *same]
+    hello = ["hello", place.job, place.number, messages.own_name(), address, str(place.pods), nonce, *same]
     talk.send(hello, ANSWER_WITHIN)
     proof, wait = talk.expect("welcome", ANSWER_WITHIN)
     if proof != messages.proof(place.job, nonce):
