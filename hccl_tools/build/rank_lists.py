@@ -1,4 +1,4 @@
-"""Joins tables of version 2.0, which list ranks and have no servers, or extracts a part of one.
+"""Builds, joins and cuts tables of version 2.0, which list ranks and have no servers.
 
 Such a table does not state which host a rank is on, or which of two tables comes first.  So the order of the tables is
 the order of their ranks.  The addresses of the devices show whether a host was given twice.
@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
+from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hccl_tools.machine.root_info import RootInfo
+
 COMPUTED = ("rank_count", "rank_list")
 _SPARE = 64  # local_id of a spare, which has the addresses of the device that it replaces
+CHIP = "950"
 
 
 def joined(tables: Sequence[JsonObject]) -> JsonObject:
@@ -71,3 +78,16 @@ def _addresses(table: JsonObject) -> Iterator[tuple[int, int, str]]:
         for level in rank["level_list"] if rank["local_id"] != _SPARE else ():
             for entry in level["rank_addr_list"]:
                 yield rank["rank_id"], level["net_layer"], entry["addr"]
+
+
+def of_950(devices: Sequence[int], described: RootInfo) -> tuple[JsonObject, list[Problem]]:
+    """(the table of these devices, rank 0 first; what validate_hccl.py reports about it).  Raises Refusal."""
+    ranks = [{"rank_id": rank, **entry} for rank, entry in enumerate(described.of(devices))]
+    found = of_ranks(ranks, {"version": "2.0", "status": "completed"})
+    return found, verdict.check(found, CHIP)
+
+
+def file_name_of_950(found: JsonObject) -> str:
+    """``hccl_4p_4567.json``: there is no server's name in such a table."""
+    ranks = in_order(found)
+    return f"hccl_{len(ranks)}p_{''.join(str(rank['device_id']) for rank in ranks)}.json"

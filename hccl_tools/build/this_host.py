@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import host_950, output, super_pod
+from hccl_tools.build import output, rank_lists, super_pod
 from hccl_tools.check import rules, verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -34,7 +34,7 @@ class Wanted(Record):
 
 def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The checked table; `tell` is called with what the user should know about it.  Raises Refusal."""
-    if wanted.chip == host_950.CHIP:
+    if wanted.chip == rank_lists.CHIP:
         return _build_950(wanted, tell)
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()
@@ -69,7 +69,7 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
 def _build_950(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The same of a 950 host: its table has networks instead of addresses, and no server."""
     devices = chosen_devices(wanted)
-    table, problems = host_950.table(devices, root_info.read(wanted.root_info))
+    table, problems = rank_lists.of_950(devices, root_info.read(wanted.root_info))
     _tell_problems(problems, tell)
     tell(
         tr(
@@ -106,7 +106,7 @@ def _seen(wanted: Wanted) -> list[int]:
         raise Refusal(USAGE, *error.lines) from error
     if wanted.devices is None and shown.ids is not None:
         return list(shown.ids)
-    if wanted.devices is None and wanted.chip == host_950.CHIP:
+    if wanted.devices is None and wanted.chip == rank_lists.CHIP:
         devices = sorted(root_info.read(wanted.root_info).entries)
     else:
         every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"

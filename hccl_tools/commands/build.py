@@ -40,7 +40,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import host_950, output, this_host
+from hccl_tools.build import output, rank_lists, this_host
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
@@ -107,9 +107,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.answer:
         return answer(wanted)
-    if chip == host_950.CHIP and options.server_ip:
+    if chip == rank_lists.CHIP and options.server_ip:
         raise misused("--server_ip: the table of a 950 host has no address of the host; leave it out")
-    if not options.hostfile or chip != host_950.CHIP or options.devices or options.visible_devices:
+    if not options.hostfile or chip != rank_lists.CHIP or options.devices or options.visible_devices:
         this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
     for line in this_host.remarks(wanted):
         say(line)
@@ -125,7 +125,7 @@ def of_this_host(wanted: this_host.Wanted) -> tuple[JsonObject, str]:
     """The table of this host, and the name of its file.  Raises Refusal."""
     table = this_host.build(wanted, say)
     if "rank_list" in table:
-        return table, host_950.file_name(table)
+        return table, rank_lists.file_name_of_950(table)
     server = table["server_list"][0]
     if server["server_id"] == host.LOOPBACK and not wanted.server_ip:
         say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))

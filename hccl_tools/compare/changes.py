@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
-from hccl_tools.compare import layers, places
+from hccl_tools.compare import places
 from hccl_tools.compare.places import Places
 from hccl_tools.compare.side import GROUPS, Side
 from hccl_tools.convert.job import holds
@@ -16,6 +16,9 @@ from hccl_tools.table.address import packed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+PREFIX = "net_layer "  # of the keys below
+_USUAL = {"plane_id": "0", "net_attr": ""}  # what a key means that is left out
 
 
 class Change(Row):
@@ -187,14 +190,14 @@ def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list
     other = [there.entries_of_devices[there.index[key]] for _, key in both]
     layered = all(side.job.source == "v2.0" for side in (a, b))
     if layered:
-        one, other = list(map(layers.flat, one)), list(map(layers.flat, other))
+        one, other = list(map(flat, one)), list(map(flat, other))
     for key in {key: True for entry in (*one, *other) for key in entry if key not in here.identity}:
         values = [entry.get(key) for entry in one], [entry.get(key) for entry in other]
         if values[0] == values[1]:
             continue
         different = [n for n, pair in enumerate(zip(*values)) if not same(*pair)]
         in_a, in_b = (any(value is not None for value in column) for column in values)
-        held = layered and key.startswith(layers.PREFIX)
+        held = layered and key.startswith(PREFIX)
         if not different or not held and not _compared(key, "device", a, b, in_a, in_b, left_out):
             continue
         by_server = grouped((here.names[both[n][0]], n) for n in different)
@@ -226,3 +229,24 @@ def _order(here: Places, there: Places, a: Side, b: Side) -> Iterator[str]:
     for key in GROUPS:
         if key in a.head and a.table[key] != b.table[key]:
             yield key
+
+
+def flat(device: JsonObject) -> JsonObject:
+    """The entry with keys such as "net_layer 2 addr" in the place of its level_list."""
+    found = {key: value for key, value in device.items() if key != "level_list"}
+    for level in device.get("level_list", ()):
+        layer = f"{PREFIX}{int(level['net_layer'])}"
+        entries = level["rank_addr_list"]
+        rest = {"net_attr": _USUAL["net_attr"], **level}
+        found.update({f"{layer} {key}": rest[key] for key in rest if key not in ("net_layer", "rank_addr_list")})
+        keys = dict.fromkeys(key for entry in entries for key in ("plane_id", *entry))
+        found.update({f"{layer} {key}": _column(entries, key) for key in keys})
+        if not entries:
+            found[f"{layer} addr"] = []
+    return found
+
+
+def _column(entries: Sequence[JsonObject], key: str) -> Any:
+    """The values of a key in all entries; of a single entry its value."""
+    values = [entry.get(key, _USUAL.get(key)) for entry in entries]
+    return values[0] if len(values) == 1 else values

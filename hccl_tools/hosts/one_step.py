@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.hosts import answering, ask, elsewhere, pieces, together
+from hccl_tools.hosts import answering, ask, elsewhere, together
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.hosts.running import Call
 from hccl_tools.machine.programs import Ended
@@ -35,7 +35,7 @@ def run(
     most = min(_MOST, _EACH * len(questions))
     call = Call([*starter, "/bin/sh", "-c", ask.command(words)], answering.packed(asked) + b"\n", most)
     ended = together.run([variable], lambda _: call, seconds)[variable]
-    frames = pieces.joined(ended.stdout.encode(), nonce)
+    frames = answering.joined_pieces(ended.stdout.encode(), nonce)
     found = {name: ask.unframed(frames[name], nonce, name) for name in questions if name in frames}
     versions = {name: elsewhere.version_of(each.version) for name, each in found.items() if each}
     others = {name: version for name, version in versions.items() if version != here}

@@ -13,7 +13,7 @@ pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_tools.build import host_950, merging, rank_lists
+from hccl_tools.build import merging, rank_lists
 from hccl_tools.build import super_pod as super_pod_of_host
 from hccl_tools.check import verdict
 from hccl_tools.commands import convert, diff, show, validate
@@ -308,7 +308,7 @@ def output_versions():
     one = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
     pod = super_pod_of_host.SuperPod(super_pod_id="7", super_device_ids={0: "1"})
     described = root_info.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
-    return {one["version"], super_pod_of_host.add(one, pod)["version"], host_950.table([0], described)[0]["version"]}
+    return {one["version"], super_pod_of_host.add(one, pod)["version"], rank_lists.of_950([0], described)[0]["version"]}
 
 
 @for_each("name", ROWS)

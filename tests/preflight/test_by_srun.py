@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hccl_tools.common import project
-from hccl_tools.hosts import one_step, pieces
+from hccl_tools.hosts import answering, one_step
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import slurm
 from tools.preflight import by_srun
@@ -67,12 +67,14 @@ def test_a_node_that_is_not_started_is_silent_and_another_one_foreign(probe):
 
 def test_a_frame_counts_only_whole_and_with_the_number_of_this_run():
     data = os.urandom(1000).hex().encode()
-    lines = pieces.cut(data, "ab12", "node-1.x").splitlines(keepends=True)
+    lines = answering._cut_in_pieces(data, "ab12", "node-1.x").splitlines(keepends=True)
     assert max(map(len, lines)) < 1024 and len(lines) > 4
-    assert pieces.joined(b"".join(reversed(lines)), "ab12") == {"node-1.x": data}
-    assert pieces.joined(b"".join(lines[:-1] if lines[-1].strip() else lines[:-2]), "ab12") != {"node-1.x": data}
-    assert pieces.joined(b"".join(line for line in lines if b" 1 " not in line), "ab12") == {}
-    assert pieces.joined(b"".join(lines), "ab13") == {}
+    assert answering.joined_pieces(b"".join(reversed(lines)), "ab12") == {"node-1.x": data}
+    assert answering.joined_pieces(b"".join(lines[:-1] if lines[-1].strip() else lines[:-2]), "ab12") != {
+        "node-1.x": data
+    }
+    assert answering.joined_pieces(b"".join(line for line in lines if b" 1 " not in line), "ab12") == {}
+    assert answering.joined_pieces(b"".join(lines), "ab13") == {}
 
 
 class Steps:

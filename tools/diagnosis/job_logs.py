@@ -14,7 +14,7 @@ from hccl_tools.common.language import in_english, speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, one_line, short_path, size_of
 from tools.diagnosis import faults, processes, root, run
-from tools.diagnosis.bundle import page_names as bundle_pages
+from tools.diagnosis.bundle import names as bundle_names
 from tools.launch import plogs
 from tools.logs import owners, plog, scan, sources
 
@@ -69,7 +69,7 @@ def get_ready(entries: list[KnownFailure]) -> None:
 def _without_pages(reading: Reading) -> Reading:
     """Without the pages of a bundle, which state again what its logs state."""
     names = {one.path.replace(":", os.sep): one.path for one in reading.findings}  # archive.tar.gz:contents.txt
-    pages = {path for name, path in names.items() if bundle_pages.is_page(name, names.keys())}
+    pages = {path for name, path in names.items() if bundle_names.is_page(name, names.keys())}
     return reading.replace(findings=[one for one in reading.findings if one.path not in pages]) if pages else reading
 
 

@@ -198,9 +198,9 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None, as_j
 
 
 def _write_events(path: str, logs: Explained | None, members: list[Member]) -> None:
-    from tools.diagnosis import event_lines
+    pass  # FOLDED
 
-    event_lines.write(path, event_lines.of_job(logs, members))
+    answer_data.write_events(path, answer_data.events_of_job(logs, members))
 
 
 def _print_json(data: dict[str, Any]) -> None:

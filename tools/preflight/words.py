@@ -1,4 +1,4 @@
-"""The result as JSON (schemas/preflight.schema.json), and as text: what stops the job, what slows it, then surprises."""
+"""The result as JSON (see schemas/preflight.schema.json), and as text: what stops the job, what slows it, surprises."""
 
 from __future__ import annotations
 

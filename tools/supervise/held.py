@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
-from hccl_tools.machine import gpu_use, kernel_ports, npu_use
+from hccl_tools.machine import npu_use, nvidia_smi, sockets
 from hccl_tools.machine.npu_use import Use
 from tools.launch.engines import hccl_ports, port_holder, ports
 from tools.supervise import proc
@@ -92,7 +92,7 @@ class Watch:
     # ---- devices -------------------------------------------------------------------------------------------------
 
     def _use(self) -> Use:
-        return gpu_use.look() if self.wanted.gpus else npu_use.look()
+        return nvidia_smi.use() if self.wanted.gpus else npu_use.look()
 
     @property
     def _shows(self) -> str:
@@ -159,7 +159,7 @@ def _listened(base: int | None) -> set[int]:
     """The ports of HCCL on which a process listens."""
     if base is None:
         return set()
-    return kernel_ports.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
+    return sockets.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
 
 
 def _hccp() -> Iterator[int]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
-from hccl_tools.check.rules.repeated import is_number, repeated
+from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, is_number, repeated, rule
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.table.device_range import MAX_DEVICE_ID

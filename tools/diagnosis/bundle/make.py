@@ -20,7 +20,7 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
-from tools.diagnosis.bundle import archive, cut, files, masking, names, page_names, pages, structured
+from tools.diagnosis.bundle import archive, cut, files, masking, names, pages, structured
 from tools.launch import record
 
 TYPE_CHECKING = False
@@ -71,11 +71,11 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
     found.sort(limit - min(_PAGES, limit >> 3))
     with archive.Archive(target, _top(target)) as packed:
         packer = _Packer(packed, masking.Masker(_values(launch, found)), limit, found, is_run)
-        packer.page(page_names.EXPLANATION, explanation)
+        packer.page(names.EXPLANATION, explanation)
         with how_far.doing(tr("examining this machine")):
             if is_run:
-                packer.page(page_names.DOCTOR, pages.doctor())
-            packer.page(page_names.VERSIONS, pages.versions())
+                packer.page(names.DOCTOR, pages.doctor())
+            packer.page(names.VERSIONS, pages.versions())
         with how_far.doing(tr("packing {files}", files=count(len(found.items), "file")), len(found.items)) as work:
             for item in found.items:
                 work.about = item.name
@@ -84,8 +84,8 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
         if not packer.logs:
             shown = ", ".join(map(one_line, paths))
             raise Refusal(USAGE, tr("{paths}: has no log that can be read; no file is made", paths=shown))
-        packer.page(page_names.MASKED, pages.masked_page(packer.masked), masks=False)
-        packer.page(page_names.CONTENTS, pages.contents(paths, packer.packed, found.left_out, packer.masked))
+        packer.page(names.MASKED, pages.masked_page(packer.masked), masks=False)
+        packer.page(names.CONTENTS, pages.contents(paths, packer.packed, found.left_out, packer.masked))
         packed.commit()
     return pages.summary(packer.masked, found.left_out)
 

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from hccl_tools.build import from_legacy, host_950
+from hccl_tools.build import from_legacy, rank_lists
 from hccl_tools.check import verdict
 from hccl_tools.common import project
 from hccl_tools.common.language import marked, tr
@@ -91,7 +91,7 @@ def taken(path: str, fit: table_fit.Fit, run_dir: str, remarks: tuple[str, ...])
 
 def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """A table of this host for one run, kept in its folder; `others`: remarks on other tables.  Raises Refusal."""
-    if request.chip == host_950.CHIP:
+    if request.chip == rank_lists.CHIP:
         return _build_950(request, devices, run_dir, others)
     conf = request.hccn_conf or hccn.DEFAULT_CONF
     try:
@@ -119,7 +119,7 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
 def _build_950(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """The same on a 950 host, whose table has the networks of its devices."""
     try:
-        table, problems = host_950.table(devices, root_info.read(root_info.DEFAULT))
+        table, problems = rank_lists.of_950(devices, root_info.read(root_info.DEFAULT))
     except Refusal as error:
         raise Refusal(REFUSED, *others, *(f"{tr(_FAILED)}: {line}" for line in error.lines)) from error
     remark = tr(
@@ -128,7 +128,7 @@ def _build_950(request: Request, devices: list[int], run_dir: str, others: list[
         source=one_line(root_info.DEFAULT),
     )
     built = LaunchTable(
-        path=os.path.join(run_dir, host_950.file_name(table)),
+        path=os.path.join(run_dir, rank_lists.file_name_of_950(table)),
         ranks=list(enumerate(devices)),
         remarks=(*others, remark),
         text=rank_table.dump(table),
