@@ -39,7 +39,7 @@ def says(tmp_path, monkeypatch):
 
 
 def line(node, answer):
-    return f"0: {host_check._MARK} {node} {answer}\n"
+    return f"0: {host_check._NODE_MARK} {node} {answer}\n"
 
 
 def test_all_nodes_are_asked_in_one_step_that_is_not_that_of_sbatch(says, monkeypatch):
