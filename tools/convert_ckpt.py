@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Makes checkpoints for another number of ranks: merged for one, or cut anew for several.
+"""Makes checkpoints for another number of ranks: merged for one, or cut again for several.
 
   python tools/convert_ckpt.py logs/latest/ckpt whole --ranks 1
   python tools/convert_ckpt.py logs/latest/ckpt for_4 --ranks 4
   python tools/convert_ckpt.py ckpt new --src_strategy strategy/rank_0.ckpt --dst_strategy new.ckpt
 
-Takes the newest checkpoint of SOURCE that is whole on all ranks. Training goes on from TARGET with
--o train.resume_from=TARGET; for inference, TARGET/rank_0 of --ranks 1 has the whole network. Layers
-that tools/train.py cut by hand are merged and cut as ckpt/strategy.json says. What MindSpore cut itself
-(semi-auto, auto) needs its strategy files: --src_strategy of the job that saved, none when it was not
-cut; --dst_strategy of the job to come. Without that one every rank gets the whole network, which MindSpore
-cuts when it compiles it: --ranks says how many ranks there are, default 1. tools/strategy.py writes a
-strategy file before the job.
+Takes the newest checkpoint of SOURCE that is whole on all ranks. To continue training from TARGET, use
+-o train.resume_from=TARGET; for inference, TARGET/rank_0 of --ranks 1 has the whole network. For networks
+with hand-written partitioning, ckpt/strategy.json of tools/train.py defines how layers are merged and cut.
+Networks that MindSpore cut itself (semi-auto, auto) need strategy files: --src_strategy of the job that
+saved, unless it was not cut, and --dst_strategy of the new job. Without --dst_strategy, every rank gets the
+whole network, which MindSpore cuts when it compiles it; --ranks is then the number of ranks (default 1).
+tools/strategy.py writes a strategy file before the job.
 
 Prints the folder that it made. Exit: 0 made, 1 SOURCE cannot be converted, 2 usage.
 """
@@ -51,15 +51,15 @@ def parse(argv: "list[str] | None") -> Namespace:
     parser = command.parser(tr(__doc__))
     parser.add_argument("source", metavar="SOURCE", help=tr("folder with rank_0, rank_1 ..."))
     parser.add_argument("target", metavar="TARGET", help=tr("folder to make"))
-    parser.option("ranks", tr(" (the job to come)"), type=command.positive)
+    parser.option("ranks", tr(" (the new job)"), type=command.positive)
     parser.option("src_strategy")
     parser.option("dst_strategy")
     parser.json(note=tr(": the files that were written"))
     options = parser.parse_args(argv)
     if options.dst_strategy and options.ranks is not None:
-        parser.error(tr("--ranks does not go with --dst_strategy, which says how many ranks there are"))
+        parser.error(tr("--ranks cannot be combined with --dst_strategy, which already gives the number of ranks"))
     if not options.src_strategy and not options.dst_strategy and options.ranks is None:
-        parser.error(tr("--ranks N is missing: how many ranks the job to come has"))
+        parser.error(tr("--ranks N is missing: the number of ranks of the new job"))
     if os.path.lexists(options.target):
         parser.error(tr("TARGET {target} exists already; name a new folder", target=one_line(options.target)))
     if not os.path.isdir(options.source):

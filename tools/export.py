@@ -45,7 +45,7 @@ def main(argv: "list[str] | None" = None) -> int:
     options = parser.parse_args(argv)
     if not options.output.endswith(SUFFIX):
         text = tr(
-            "--output {out}: its name must end with {suffix}, by which MindSpore knows it",
+            "--output {out}: the name must end with {suffix}, because MindSpore recognizes the format by it",
             out=one_line(options.output),
             suffix=SUFFIX,
         )

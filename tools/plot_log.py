@@ -6,9 +6,9 @@
   python tools/plot_log.py --json                     the numbers, for a program
 
 Prints one line per rank, with the course of its loss and of its step time, and draws both in
-RUN/plot.png, if matplotlib is installed.  A rank is named if it is slower than the others, or if
-its loss drifts away from theirs.  Of many ranks those that differ have a line, and one line is for
-the others.  Of large logs parts are read, as for the page that report.py writes; stderr says so.
+RUN/plot.png, if matplotlib is installed.  It names a rank that is slower than the others, or whose
+loss drifts away from theirs.  With many ranks, it prints a line for each rank that differs, and one
+line for all others.  It reads large logs in parts, as report.py does, and reports that on stderr.
 Exit: 0 drawn, 1 the logs have no loss line, 2 no such run, or no picture where --output asks for one.
 """
 

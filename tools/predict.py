@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes what a trained network gives for the held-out data of a config, on one device or cut over several.
+"""Writes the output of a trained network for the held-out data of a config, on one device or several.
 
   python tools/predict.py --config CONFIG --ckpt logs/latest/ckpt --output outputs.npy
   bash scripts/ascend2p.sh --train_script tools/predict.py CONFIG -- --ckpt logs/latest/ckpt --output outputs.npy
 
-The checkpoints may be of a job on any number of ranks. Started by a launch script, each rank has its part of a
-network that is cut by hand (hybrid_parallel) or by MindSpore (semi_auto_parallel, auto_parallel), and
-loads its slices.
+The checkpoints may come from a job on any number of ranks. If a launch script starts it, each rank has its part
+of a network with hand-written partitioning (hybrid_parallel), or one that MindSpore cuts (semi_auto_parallel,
+auto_parallel), and loads its slices.
 
 FILE becomes a NumPy array (np.load), float32, one row per sample, in the order of the data.  Exit: 0 written, 2 the
 config, the data or the checkpoints cannot be used.
@@ -101,20 +101,24 @@ def predict(config: dict, source: str, out: str) -> None:
     import mindspore as ms
 
     from tools.trainer import build
+    from tools.trainer.datasets import pipeline
 
     rank, ranks = job.start(config, device)
     network = build.build_network(config, rank, ranks)
     network.set_train(False)
     everything = {**config["eval"]["loader"], "shuffle": False, "drop_remainder": False}
     data = datasets.build(config["eval"]["dataset"], everything)
-    batches = (columns[0] for columns in data.create_tuple_iterator(num_epochs=1))
+    batches = (columns[0] for columns in data.create_tuple_iterator(num_epochs=1, output_numpy=True))
     first = next(batches)
     model = ms.Model(network)
     if ranks == 1:
         inference.load_whole(source, network)
     else:
-        inference.load_slices(source, config, model, network, ranks, first)
-    outputs = [model.predict(batch).asnumpy() for batch in itertools.chain([first], batches)]
+        inference.load_slices(source, config, model, network, ranks, ms.Tensor(first))
+    outputs = [
+        model.predict(ms.Tensor(pipeline.filled(batch, len(first)))).asnumpy()[: len(batch)]  # else compiled once more
+        for batch in itertools.chain([first], batches)
+    ]
     if rank == 0:
         write(outputs, out)
     job.finish(config)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Generates a data set in CIFAR-10's binary format that a network can learn.
 
-Ten classes of 32 x 32 colour images: stripes, whose direction and colour tell the class; where they
-lie, how wide and how bright they are and the noise on them differ from image to image.  It replaces
-the original (https://www.cs.toronto.edu/~kriz/cifar.html, the binary version) where that cannot be
-fetched, and says nothing about how well a network reads photographs.  It has the original's size,
+Ten classes of 32 x 32 colour images: stripes, whose direction and colour give the class; their position,
+width, brightness and noise differ from image to image.  It replaces the original
+(https://www.cs.toronto.edu/~kriz/cifar.html, the binary version) where that cannot be fetched, and does
+not show how well a network recognizes photographs.  It has the original's size,
 because MindSpore's Cifar10Dataset reads 10,000 images of each file, and refuses a file that has fewer.
 
   python tools/prepare_cifar10.py data/cifar10

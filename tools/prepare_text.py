@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Renders images of text to learn reading and finding from, in MindOCR's formats.
+"""Renders images of text for training recognition and detection, in MindOCR's formats.
 
-FOLDER/rec/{train,test}: images of one word; rec_gt.txt beside them has one line per image, "name<TAB>text".
+FOLDER/rec/{train,test}: images of one word; rec_gt.txt next to them has one line per image, "name<TAB>text".
 FOLDER/det/{train,test}: images with words in them; det_gt.txt: "name<TAB>[{"transcription", "points"}, ...]".
-Words are random characters, in the font that Pillow brings along, on a noisy background.
+Words are random characters, in the font that comes with Pillow, on a noisy background.
 
   python tools/prepare_text.py data/text
 

@@ -5,9 +5,9 @@
   python tools/report.py logs/RUN            of this run
   python tools/report.py logs/A logs/B --output both.html     of several runs, side by side
 
-The page needs no network, and can be read on a phone.  Which lines of logs have numbers, configs/progress.yaml says,
-and the file that LAUNCH_PROGRESS names.  Of large logs parts are read, and of many steps some are drawn; the page says
-so.  Secrets are masked, as --bundle of diagnose.py does.  Only its owner may read the page.
+The page needs no network, and can be read on a phone.  configs/progress.yaml, and the file that LAUNCH_PROGRESS names,
+define which log lines have numbers.  Large logs are read in parts, and many steps are sampled; the page then states
+that.  Secrets are masked, as by --bundle of diagnose.py.  Only its owner may read the page.
 Exit: 0 written, its path is on stdout, 2 usage, no such run, or the page cannot be written.
 """
 

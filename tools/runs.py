@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Shows what became of the runs in a folder of logs, the newest first, and removes old ones.
+"""Lists the runs in a folder of logs and how they ended, the newest first, and removes old ones.
 
   python tools/runs.py                      a line for each run in logs/
   python tools/runs.py --failed --json      those that failed, for a program
-  python tools/runs.py clean --keep 20      removes all but the newest 20, after a question
+  python tools/runs.py clean --keep 20      removes all but the newest 20, after asking
 
-Loss and measurements are the last ones in rank 0's log; which lines have them, configs/progress.yaml says, and the
-file that LAUNCH_PROGRESS names.  A run that still runs, and the one of the link `latest`, are never removed.
+Loss and measurements are the last ones in rank 0's log; configs/progress.yaml, and the file that LAUNCH_PROGRESS
+names, define which lines have them.  It never removes a run that still runs, or the run of the link `latest`.
 Exit: 0 shown or removed, 1 a run could not be removed, 2 usage or no such folder.
 """
 
@@ -78,7 +78,7 @@ def parse(argv: "list[str] | None") -> argparse.Namespace:
     if options.what == "clean":
         keep = whole_number(options.keep or "")
         if keep is None:
-            parser.error(tr("clean needs --keep N, how many of the newest runs stay"))
+            parser.error(tr("clean needs --keep N, how many of the newest runs to keep"))
         options.keep = keep
     elif options.keep is not None or options.yes:
         parser.error(tr("--keep and --yes are for clean"))
@@ -106,7 +106,7 @@ def remove(old: "list[listing.Run]", total: int, agreed: bool) -> int:
         return 0
     if not agreed:
         if not sys.stdin.isatty():
-            say(tr("nothing was removed: nobody is here to say yes; add --yes"))
+            say(tr("nothing was removed: there is no terminal to ask for a yes; add --yes"))
             return USAGE
         question = tr("Remove these {runs}, {size}? Type yes: ", runs=count(len(old), "run"), size=size_of(total))
         sys.stderr.write(question)

@@ -4,9 +4,9 @@
   python tools/strategy.py --config configs/parallel/semi_auto_digits.yaml --ranks 8 --output for_8.json
   python tools/convert_ckpt.py ckpt new --src_strategy ckpt/strategy/rank_0.ckpt --dst_strategy for_8.json
 
-Where the network itself says how it is cut (hybrid_parallel_net, semi_auto_parallel_net), that is written, on any
-machine. In other cases MindSpore compiles the training step for rank 0 of N and writes the file; that needs
-device_target Ascend or GPU: its CPU back end refuses to.
+If the network itself defines how it is cut (hybrid_parallel_net, semi_auto_parallel_net), this works on any
+machine. In other cases MindSpore compiles the training step for rank 0 of N and writes the file. That needs
+device_target Ascend or GPU, because MindSpore's CPU back end refuses to compile it.
 
 Prints the file.  Exit: 0 written, 2 the config cannot be used, or MindSpore cannot compile it.
 """
@@ -48,7 +48,7 @@ def main(argv: "list[str] | None" = None) -> int:
     options = parser.parse_args(argv)
     if not options.output.endswith((".json", ".ckpt")):
         text = tr(
-            "--output {out}: its name must end with .json or .ckpt, by which MindSpore knows it",
+            "--output {out}: the name must end with .json or .ckpt, because MindSpore recognizes the format by it",
             out=one_line(options.output),
         )
         parser.error(text)

@@ -5,7 +5,7 @@
   bash scripts/ascend4p.sh --device_target CPU configs/mnist/lenet5_digits.yaml
 
 A rank reads RANK_ID and RANK_SIZE from its environment (docs/architecture.md) and puts its
-checkpoints into a folder of its own.  With RESUME=1 in its environment it goes on from the newest
+checkpoints into a folder of its own.  With RESUME=1 in its environment it continues from the newest
 checkpoint that all ranks have.  Exit: 0 trained, 2 the config, the data or a checkpoint cannot be used, or no
 launcher connects the ranks.
 """
@@ -99,7 +99,7 @@ def train(config: dict) -> None:
         run.model.train(epochs, data, callbacks=callbacks, dataset_sink_mode=sink, initial_epoch=earlier.epochs)
     else:
         message = tr(
-            "all {epochs} epochs are done already; scheduler.num_epochs says how many there are", epochs=epochs
+            "all {epochs} epochs are done already; scheduler.num_epochs sets how many there are", epochs=epochs
         )
         print(message, flush=True)
     if held_out and not on_request.ended:

@@ -3,12 +3,12 @@
 
   python tools/watch.py                     the newest run in logs/
   python tools/watch.py logs/RUN            that run
-  python tools/watch.py --once              what is known now, as a table
+  python tools/watch.py --once              the current state, as a table
   python tools/watch.py --json              the same for a program
 
 On a terminal it is a live screen; its keys are on its last line.  Elsewhere it prints a line every 10 seconds.  It
-only reads: the ranks' logs, launch.json and /proc.  Which lines have numbers, configs/progress.yaml says, and the file
-that LAUNCH_PROGRESS names.  It ends with the job, and with the job's exit code.
+only reads: the ranks' logs, launch.json and /proc.  configs/progress.yaml, and the file that LAUNCH_PROGRESS names,
+define which lines have numbers.  It ends with the job, and with the job's exit code.
 Exit: 0 the job ended well or somebody pressed q, 1 the launcher was killed, 2 usage or no such run.
 """
 

@@ -161,9 +161,8 @@ def _interleaved(entries: Iterable[JsonObject], pods: Iterable[JsonObject]) -> I
             current = pod
             if pod in ended:
                 yield tr(
-                    "server {server} of super pod {pod}: by server_id it comes after servers of "
-                    "another pod, but HCCL needs a pod's servers together; choose other "
-                    "server_ids",
+                    "server {server} of super pod {pod}: its server_id sorts after servers of another pod, but "
+                    "HCCL needs the servers of a pod next to each other; choose other server_ids",
                     server=shown(server["server_id"]),
                     pod=shown(pod),
                 )
@@ -220,8 +219,8 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
     whole = _earlier_results(inputs, shared.values())
     for number, others in sorted(whole.items()):
         yield tr(
-            "{name}: already holds the servers of {names} (an earlier result of merging?); "
-            "leave it out, or leave those out",
+            "{name}: already contains the servers of {names} (the result of an earlier merge?); leave out this "
+            "table, or the tables of those servers",
             name=inputs[number].name,
             names=_listed(inputs, others),
         )

@@ -61,8 +61,8 @@ def repeated_addresses(tables: Iterable[tuple[str, JsonObject]]) -> Iterator[str
             if earlier != number and (number, earlier) not in told:
                 told.add((number, earlier))
                 yield tr(
-                    "{name}: address {address} of rank {rank} on net_layer {layer} is that of rank {owner} in {file};"
-                    " give each host once",
+                    "{name}: address {address} of rank {rank} on net_layer {layer} also belongs to rank {owner} "
+                    "in {file}; list each host once",
                     name=name,
                     address=shown(address),
                     rank=rank,

@@ -47,12 +47,12 @@ def of_devices(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
     answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
     inside = {device: found for device, found in answers.items() if found}
     if not inside:
-        return None, tr("npu-smi says that this host is in no super pod")
+        return None, tr("npu-smi reports that this host is not in a super pod")
     for device, (npu, chip) in chips.items():
         if device not in inside:
             raise SuperPodError(
-                "device {device} is in no super pod but others of this host are; see `npu-smi "
-                "info -t spod-info -i {npu} -c {chip}`",
+                "device {device} is not in a super pod, but other devices of this host are; see `npu-smi info -t "
+                "spod-info -i {npu} -c {chip}`",
                 device=device,
                 npu=npu,
                 chip=chip,
@@ -122,8 +122,8 @@ def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tupl
     if len(fields) == 2:
         return str(int(fields["SDID"])), str(int(fields["Super Pod ID"]))
     raise SuperPodError(
-        "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` said: "
-        "{said}; check the card with `npu-smi info`",
+        "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` printed: {said}; check the "
+        "card with `npu-smi info`",
         device=device,
         npu=npu,
         chip=chip,

@@ -86,7 +86,9 @@ def _of_environment(view: View) -> Iterator[Problem]:
         remedy = tr("set DEVICE_ID={wanted}, the physical device", wanted=wanted)
         if index != wanted:
             remedy = tr(
-                "set DEVICE_ID={index}, by which processes here know device {wanted}", index=index, wanted=wanted
+                "set DEVICE_ID={index}, the number that processes here use for device {wanted}",
+                index=index,
+                wanted=wanted,
             )
         yield Problem("host-rank", place, text, remedy)
 

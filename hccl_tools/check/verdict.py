@@ -73,7 +73,8 @@ def path_problem(path: str) -> Problem | None:
     if real.find(".json") == len(real) - len(".json") and len(os.fsencode(real)) < 4096:
         return None
     text = tr(
-        'HCCL reads a table only from a path with one ".json", at its end; this path is {real}', real=one_line(real)
+        'HCCL reads a table only if its path has ".json" exactly once, at the end; this path is {real}',
+        real=one_line(real),
     )
     return Problem("bad-path", "", text, tr("give the table such a name before the launch"), WARNING)
 

@@ -11,17 +11,17 @@ In a container that got devices 4 to 7 of its host, positions count within the v
 
   python hccl_tools/hccl_tools.py --visible_devices 4,5,6,7 --devices "[0,4)"
 
-An A3 host has 16 devices.  In a super pod its table is of version 1.2, with the super_device_id that
-npu-smi reports; elsewhere it is of version 1.0:
+An A3 host has 16 devices.  In a super pod its table has version 1.2, with the super_device_id that
+npu-smi reports; elsewhere it has version 1.0:
 
   python hccl_tools/hccl_tools.py --generation A3
 
-The table of a 950 host is of version 2.0.  It is made of the host's own /etc/hccl_rootinfo.json:
+The table of a 950 host has version 2.0.  It is built from the host's own /etc/hccl_rootinfo.json:
 
   python hccl_tools/hccl_tools.py --generation 950 --devices "[0,4)"
 
-For a whole cluster, with a hostfile of Open MPI.  Every host needs the same Python at the same place,
-and in it, or at the same place, the same version of this project.  ssh must need no password:
+For a whole cluster, use a hostfile of Open MPI.  Every host needs the same Python at the same path, and
+the same version of this project, in that Python or at the same path.  ssh must work without a password:
 
   python hccl_tools/hccl_tools.py --hostfile hosts --generation A2
 
@@ -81,14 +81,14 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     arguments.add_hccn_conf(parser)
     parser.option("root_info", default=root_info.DEFAULT)
-    arguments.add_generation(parser, tr("; A3: the super pod is asked for"))
-    parser.option("hostfile", tr("; all of them are asked, and their tables merged"))
+    arguments.add_generation(parser, tr("; for A3, the build also queries the super pod"))
+    parser.option("hostfile", tr("; the build queries all of them and merges their tables"))
     arguments.add_answer(parser)
     arguments.add_output(parser, "hccl_<N>p_<devices>_<server>.json")
     options = arguments.parse_with_output(parser, argv)
     if options.hostfile and options.server_ip:
         parser.error(
-            tr("--server_ip is for one host; with --hostfile each has its own, from the file or from its name")
+            tr("--server_ip is for one host; with --hostfile, each host's address comes from the file or from its name")
         )
     return options
 
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     if options.answer:
         return answer(wanted)
     if chip == rank_lists.CHIP and options.server_ip:
-        raise misused("--server_ip: the table of a 950 host has no address of the host; leave it out")
+        raise misused("--server_ip: the table of a 950 host does not contain the host's address; leave the option out")
     if not options.hostfile or chip != rank_lists.CHIP or options.devices or options.visible_devices:
         this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
     for line in this_host.remarks(wanted):

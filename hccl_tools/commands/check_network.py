@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
             if other is not own:
                 say(
                     tr(
-                        "server {server_id} is not this host and was not asked; --hostfile FILE asks all",
+                        "server {server_id} is not this host and was not checked; --hostfile FILE checks all servers",
                         server_id=other.server_id,
                     )
                 )
@@ -129,7 +129,8 @@ def kept(facts: Facts) -> Iterator[str]:
         new = ",".join(str(device) for device, card in sorted(devices.items()) if card.kept)
         if new:
             yield tr(
-                "{server_id}: device {device} had no detect address before; hccn_tool cannot remove it, so it stays",
+                "{server_id}: device {device} had no detect address before; the new one stays, because hccn_tool "
+                "cannot remove it",
                 server_id=server_id,
                 device=new,
             )

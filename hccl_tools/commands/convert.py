@@ -1,10 +1,10 @@
 """Writes a rank table in another format: version 1.0, 1.1, 1.2 or 2.0, a legacy format, or a list of hosts.
 
-A format cannot say all that another one says.  What is left out is named on stderr.  What is missing
-is never guessed: the conversion is refused, with the option that can give it.  --facts names another
-file about the same job, a rank table or a list of hosts.  Only what is missing is taken from it.  The
-result has passed the checks of validate_hccl.py.  It is printed on stdout, or written to --output,
-and then its path is printed.
+A format cannot hold everything that another format holds.  stderr lists what is left out.  The conversion
+never guesses what is missing: it refuses, and names the option that can supply it.  --facts names another
+file about the same job, a rank table or a list of hosts, to supply only what is missing.  The result has
+passed the checks of validate_hccl.py.  It goes to stdout, or to the file of --output, whose path is
+then printed.
 
   python hccl_tools/convert_hccl.py jobstart_hccl.json --to 1.0
   python hccl_tools/convert_hccl.py hccl_2s_16p.json --to hosts --output hosts

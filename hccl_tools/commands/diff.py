@@ -1,13 +1,13 @@
 """Compares two rank tables, or lists of hosts: what moved, what changed, and whether they mean the same.
 
-Servers that were added, removed or renamed, ranks with other numbers or on other devices, addresses,
-and every other key are compared, whatever the formats are.  The order of servers, devices and keys
-means nothing, and neither does the spelling of an address.  Consecutive ranks share a line.  A is the
-old table, B the new one; one of them may be -, standard input.
+The comparison covers servers that were added, removed or renamed, ranks with other numbers or on other
+devices, addresses, and every other key, in any format.  It ignores the order of servers, devices and keys,
+and the spelling of addresses.  Consecutive ranks share a line.  A is the old table, B the new one; one of
+them may be -, standard input.
 
 Ranks are compared by server and device.  A list of hosts has no devices, and version 2.0 no servers: two
-tables of that version are compared by inner network and local_id, one of them and another table by rank
-alone.  --facts names a file that says where the ranks are: a list of hosts with slots, or a table.
+tables of that version are compared by inner network and local_id; one of them and another table by rank
+alone.  --facts names a file with the places of the ranks: a list of hosts with slots, or a table.
 
   python hccl_tools/diff_hccl.py old.json new.json
   python hccl_tools/diff_hccl.py old.json a950.json --facts hosts

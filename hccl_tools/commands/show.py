@@ -1,8 +1,8 @@
-"""Shows a rank table to a person: its servers, devices, ranks, addresses and super pods.
+"""Shows a rank table for reading: its servers, devices, ranks, addresses and super pods.
 
 A small table has one line per device; in a large one, consecutive servers that are alike share a
 line.  A table of version 2.0 has no servers: its ranks are shown by their inner network.  With --svg
-it is a drawing of servers, device groups and ranks, on stdout.
+it prints a drawing of servers, device groups and ranks to stdout.
 
   python hccl_tools/show_hccl.py hccl_2s_16p.json
   python hccl_tools/show_hccl.py --svg --generation 910A hccl_2s_16p.json > cluster.svg

@@ -1,4 +1,4 @@
-"""Checks rank tables: structure by the JSON Schema, then the rules that HCCL has on top of it.
+"""Checks rank tables: the structure by the JSON Schema, then the additional rules of HCCL.
 
 Prints one line per problem: file and line, JSON pointer, what is wrong, how to correct it, its code.
 

@@ -35,7 +35,8 @@ TABLE = {
         "FILE", marked("addresses of the devices where hccn_tool gives none (default: /etc/hccn.conf)")
     ),
     "root_info": Option(
-        "FILE", marked("the description of a 950 host, of which its table is made (default: /etc/hccl_rootinfo.json)")
+        "FILE",
+        marked("the description of a 950 host, from which its table is built (default: /etc/hccl_rootinfo.json)"),
     ),
     "generation": Option(
         "910A|A2|A3|950|any", marked("the chip generation whose rules apply to devices and rank tables")
@@ -46,7 +47,7 @@ TABLE = {
     "to": Option("1.0|1.1|1.2|2.0|lab|cloud|hosts", marked("the format of the result")),
     "facts": Option(
         "FILE",
-        marked("a rank table or a list of hosts about the same job, from which what is missing is taken; repeatable"),
+        marked("a rank table or a list of hosts of the same job, to supply what is missing; repeatable"),
     ),
     "job": Option("NAME", marked("the job's name: collective_id of 1.1, group_name and pods of cloud")),
     "layer": Option("N", marked("device_ip is the address on this net_layer of a version 2.0 table")),
@@ -77,18 +78,20 @@ TABLE = {
         old="--logs",
     ),
     "failed": Option("-", marked("only runs that failed")),
-    "keep": Option("N", marked("clean: how many of the newest runs stay")),
-    "yes": Option("-", marked("clean: remove without a question")),
-    "once": Option("-", marked("print what is known now, and end")),
-    "every": Option("SECONDS", marked("print a line so often, on a terminal, too, such as 90s or 1m (default: 10)")),
+    "keep": Option("N", marked("clean: how many of the newest runs to keep")),
+    "yes": Option("-", marked("clean: remove without asking")),
+    "once": Option("-", marked("print the current state and exit")),
+    "every": Option(
+        "SECONDS", marked("print a line at this interval, also on a terminal, such as 90s or 1m (default: 10)")
+    ),
     "events": Option(
         "FILE", marked("write one JSON line for each fatal event: time, rank, host, device, code, cause; -: to stdout")
     ),
     "bundle": Option(
         "FILE.tar.gz",
-        marked("pack the logs into this new file for somebody who helps, cut to size and without secrets"),
+        marked("pack the logs into this new file, to send to someone who can help; cut to size and without secrets"),
     ),
-    "bundle_limit": Option("MIB", marked("bytes in the bundle before they are compressed, in MiB (default: 256)")),
+    "bundle_limit": Option("MIB", marked("limit for the size of the bundle before compression, in MiB (default: 256)")),
     "oom_kills": Option(
         "N",
         marked(
@@ -113,19 +116,19 @@ TABLE = {
     "ckpt": Option(
         "PATH",
         marked(
-            "the checkpoint: a file with the whole network, or the folder of a job's (rank_0, rank_1 "
-            "...), of which the newest is taken and merged"
+            "the checkpoint: a file with the whole network, or a job's checkpoint folder (rank_0, rank_1 ...), "
+            "whose newest checkpoint is merged"
         ),
     ),
     "opt": Option("KEY=VALUE", marked("set values of the config"), shown="-o --opt"),
     "ranks": Option("N", marked("ranks of the job"), old="-n --nproc"),
-    "src_strategy": Option("FILE", marked("strategy file of the job that saved")),
-    "dst_strategy": Option("FILE", marked("strategy file of the job to come")),
-    "batch_size": Option("N", marked("samples that it takes at once (default: 1)")),
+    "src_strategy": Option("FILE", marked("strategy file of the job that saved the checkpoint")),
+    "dst_strategy": Option("FILE", marked("strategy file of the new job")),
+    "batch_size": Option("N", marked("samples per batch (default: 1)")),
     # data sets
     "images": Option("N", marked("images in each of the six files (10000); fewer are for tools/train.py only")),
-    "words": Option("N", marked("images of a word to train on (2000)")),
-    "scenes": Option("N", marked("images with words to train on (300)")),
+    "words": Option("N", marked("training images of single words (2000)")),
+    "scenes": Option("N", marked("training images of scenes with words (300)")),
     "font": Option("FILE", marked("a TrueType or OpenType font, for characters Pillow's lacks")),
     "characters": Option("TEXT", marked("what words are made of (0-9, a-z)")),
 }

@@ -57,7 +57,9 @@ def _refuse_processors(job: Job, target: str, name: str) -> None:
     without = [position for position, device in enumerate(job.devices) if device["device_id"] == "-1"]
     if without and target != "v1.1":
         places = some_places(job, without)
-        raise faulty("{what} has no ranks on processors, as {places} of the table", what=name, places=places)
+        raise faulty(
+            "{what} cannot have ranks on processors, but the table has them: {places}", what=name, places=places
+        )
 
 
 def _version_1(version: str) -> Callable[[Job, str], JsonObject]:
@@ -103,7 +105,9 @@ def _version_1_1(job: Job, name: str) -> JsonObject:
     hosts = [(host_of(server), devices) for server, devices in job.groups()]
     if names := [host for host, _ in hosts if not packed(host)]:
         text = tr(
-            "{what} needs the address of each server, and has only the name of {names}", what=name, names=some(names, 3)
+            "{what} needs the address of each server, but the table has only the name of {names}",
+            what=name,
+            names=some(names, 3),
         )
         raise Refusal(BAD, clauses(text, tr("give a table that has their host_ip: --facts FILE")))
     nodes = []
@@ -153,7 +157,7 @@ def _cloud(job: Job, name: str) -> JsonObject:
     for number, (server, devices) in enumerate(job.groups()):
         if not group and "pod_name" not in server:
             text = tr("{what} needs the pod_name of server {server}", what=name, server=server["server_id"])
-            raise Refusal(BAD, clauses(text, tr("give the job's name, and the pods are NAME-0, NAME-1: --job NAME")))
+            raise Refusal(BAD, clauses(text, tr("give the job's name: --job NAME; the pods are then NAME-0, NAME-1")))
         pod = server.get("pod_name", f"{group}-{number}")
         listed = [_plain(device) for device in devices]
         instances.append({"pod_name": pod, "server_id": server["server_id"], "devices": listed})
@@ -173,7 +177,7 @@ def _refuse_other_ranks(job: Job, name: str) -> None:
     for rank, position in enumerate(numbers):
         if job.devices[position]["rank_id"] != str(rank):
             text = tr(
-                "{what} has no ranks; HCCL would make {place} rank {rank}, and it is rank {own} in the table",
+                "{what} has no rank numbers; HCCL would make {place} rank {rank}, but it is rank {own} in the table",
                 what=name,
                 place=some_places(job, [position]),
                 rank=rank,
@@ -191,7 +195,7 @@ def _hosts(job: Job) -> str:
     blocks.sort(key=lambda block: block[0])
     ranks = [rank for numbers, _ in blocks for rank in numbers]
     if ranks != list(range(len(ranks))):
-        raise faulty("a list of hosts gives each host consecutive ranks, and these servers share ranges of them")
+        raise faulty("a list of hosts gives each host consecutive ranks, but the ranks of these servers interleave")
     hosts = [(host_of(server), len(numbers)) for numbers, server in blocks]
     for host, _ in hosts:
         if fault := hostfile.fault_of_host(host):
@@ -199,7 +203,7 @@ def _hosts(job: Job) -> str:
     text = "".join(f"{host} slots={slots}\n" for host, slots in hosts)
     read = hostfile.parse(text.encode(), tr("the list of hosts"))
     if [(host.login, host.slots) for host in read.hosts] != hosts:
-        raise faulty("the list of hosts would not be read as it is meant: {hosts}", hosts=_shown(hosts))
+        raise faulty("this list of hosts would be misread: {hosts}", hosts=_shown(hosts))
     return text
 
 

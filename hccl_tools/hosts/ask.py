@@ -157,7 +157,9 @@ def _reason(name: str, ended: Ended) -> str:
     """What ssh printed, with HOST in the place of the host's name, and what to do."""
     said = [line.strip() for line in ended.stderr.splitlines() if line.strip()]
     text = (
-        re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w])", "HOST", one_line(said[-1])) if said else tr("it said nothing")
+        re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w])", "HOST", one_line(said[-1]))
+        if said
+        else tr("it printed nothing")
     )
     return tr("{said} (exit {status}){hint}", said=text, status=ended.status, hint=_hint(ended))
 
@@ -166,7 +168,9 @@ def _hint(ended: Ended) -> str:
     """What to do, as the end of a message."""
     if ended.status in (1, 2, 78, 126, 127):  # of the shell there, of env, of Python, or of finder.py
         paths = {"project": one_line(project.ROOT), "python": one_line(sys.executable)}
-        return tr("; it needs Python at {python}, as here, and this project in it or at {project}", **paths)
+        return tr(
+            "; that host needs Python at {python}, as on this host, with this project in it or at {project}", **paths
+        )
     return ssh.hint(ended.stderr)
 
 
@@ -176,7 +180,8 @@ def _without_address(answers: Sequence[Answer]) -> list[str]:
         return []
     return [
         tr(
-            "{host}: its name resolves to no address that other hosts reach; write its address in the hostfile",
+            "{host}: its name does not resolve to an address that other hosts can reach; write its address in the "
+            "hostfile",
             host=answer.host,
         )
         for answer in answers

@@ -81,7 +81,7 @@ def _ask(asker: Asker, question: Callable[[str], object], seconds: int) -> tuple
 
 
 def _other_version(name: str) -> str:
-    return tr("{host}: another version of this project answers there; install the same on all hosts", host=name)
+    return tr("{host} has another version of this project; install the same version on all hosts", host=name)
 
 
 def _homes(asker: Asker, servers: Sequence[Server]) -> tuple[dict[str, Server], list[str]]:
@@ -144,7 +144,7 @@ def own_server(servers: Sequence[Server], server_id: str | None) -> Server:
     """The server that is this host, by `server_id` or by its address; it has an hccn_tool.  Raises Refusal."""
     if driver.find(driver.HCCN_TOOL) is None:
         why, remedy = driver.missing(driver.HCCN_TOOL)
-        raise misused("{why}, and only it can ask the cards; {remedy}", why=why, remedy=remedy)
+        raise misused("{why}, which is needed to query the cards; {remedy}", why=why, remedy=remedy)
     if server_id:
         ours = [server for server in servers if server.server_id == server_id]
         if not ours:

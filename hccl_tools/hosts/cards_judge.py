@@ -154,10 +154,10 @@ def _of_address(device: Device, card: Card, partner: str | None) -> Iterator[Fau
         return
     if card.ip is None:
         remedy = tr("set it: `hccn_tool -i {number} -ip -s address {wanted} netmask M`", number=number, wanted=wanted)
-        yield "ip", "EI0009", tr("it has no address; the table says {wanted}", wanted=wanted), remedy
+        yield "ip", "EI0009", tr("it has no address; the table has {wanted}", wanted=wanted), remedy
     elif wanted is not None and packed(card.ip) not in map(packed, wanted.split(",")):
-        remedy = tr("build the table again, or set the address that it says")
-        yield "ip", "EI0014", tr("its address is {ip}; the table says {wanted}", ip=card.ip, wanted=wanted), remedy
+        remedy = tr("build the table again, or set the address that the table has")
+        yield "ip", "EI0014", tr("its address is {ip}; the table has {wanted}", ip=card.ip, wanted=wanted), remedy
     elif partner and not card.gateway and _outside(card.ip, card.netmask, partner):
         text = tr(
             "{partner} is outside of {ip}/{netmask} and no gateway is set",

@@ -126,9 +126,9 @@ def _problem(names: Sequence[str], version_there: tuple[str, ...], folder: str, 
         theirs, ours = Version(number=number, digest=digest).shown(), here.shown()
     text = {"hosts": hosts, "theirs": theirs, "ours": ours, "remedy": _remedy(names[0], number == here.number)}
     if not folder:
-        return tr("{hosts}: another version of this project is there: {theirs}; here is {ours}; {remedy}", **text)
+        return tr("{hosts}: another version of this project: {theirs}; this host has {ours}; {remedy}", **text)
     return tr(
-        "{hosts}: another version of this project is there, in {folder}: {theirs}; here is {ours}; {remedy}",
+        "{hosts}: another version of this project in {folder}: {theirs}; this host has {ours}; {remedy}",
         folder=one_line(folder),
         **text,
     )

@@ -218,7 +218,8 @@ def fault_of_host(host: str) -> str | None:
     shown = one_line(host)
     if family(host.strip("[]")) == family("::1"):
         return tr(
-            "{shown} is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name", shown=shown
+            "{shown} is an IPv6 address, which Open MPI does not accept in a list of hosts; write the host's name",
+            shown=shown,
         )
     if ":" in host:
         return tr(

@@ -39,7 +39,7 @@ def expand(word: str) -> list[str]:
         end = match.end()
     rest = word[end:]
     if "[" in rest or "]" in rest:
-        raise NotASet(tr("{word}: a bracket has no partner; write sets as node[1-4] or node[1,3]", word=short(word)))
+        raise NotASet(tr("{word}: unbalanced brackets; write sets as node[1-4] or node[1,3]", word=short(word)))
     return [before + rest for before in found]
 
 

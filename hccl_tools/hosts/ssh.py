@@ -74,7 +74,9 @@ def _parts(folder: str, words: Sequence[str], environment: Mapping[str, str]) ->
 def hint(said: str) -> str:
     """What to do about a failure of ssh, as the end of a message; empty if that is not known."""
     if "Permission denied" in said:
-        return tr("; ssh must need no password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host")
+        return tr(
+            "; ssh must work without a password: ssh-keygen -t ed25519 (once), then ssh-copy-id HOST for each host"
+        )
     if "Host key verification failed" in said:
         return tr("; ssh does not know the host yet: type ssh HOST once and compare its key")
     if any(words in said for words in ("exchange_identification", "Exceeded MaxStartups", "Not allowed at this time")):

@@ -83,7 +83,7 @@ def remedy(said: str) -> str:
     for pattern, text in _remedies():
         if re.search(pattern, said, re.IGNORECASE):
             return text
-    return tr("see whether the driver is well: npu-smi info, and dmesg")
+    return tr("check the driver: npu-smi info, and dmesg")
 
 
 def remedy_for(ended: programs.Ended) -> str:

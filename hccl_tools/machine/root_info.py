@@ -54,13 +54,13 @@ def read(path: str) -> RootInfo:
     for place, entry in objects(document, "rank_list"):
         number = entry.get("device_id")
         if type(number) is not int or number in entries:
-            text = tr("device_id is not a number, or that of another entry")
+            text = tr("device_id is not a number, or repeats that of another entry")
             raise Refusal(BAD, f"{shown}: /rank_list/{place}: {text}")
         entries[number] = entry
     if not entries:
         keys = some([one_line(key) for key in document], 4) if isinstance(document, dict) else "-"
         text = tr("{path} has no rank_list with the devices of this host, only: {keys}", path=shown, keys=keys)
         raise Refusal(
-            BAD, clauses(text, tr("let the driver or MindCluster write it anew, or name another: --root_info FILE"))
+            BAD, clauses(text, tr("let the driver or MindCluster write it again, or name another: --root_info FILE"))
         )
     return RootInfo(path, entries)

@@ -185,7 +185,7 @@ def _gpu(word: str, uuids: list[str], limit: str) -> int | None:
         raise refused("{text}; see: nvidia-smi -L", text=text)
     found = [place for place, uuid in enumerate(uuids) if uuid.lower().startswith(word.lower())]
     if len(found) != 1 and uuids:
-        what = tr("no GPU here has this UUID") if not found else tr("several GPUs here have UUIDs that begin so")
+        what = tr("no GPU here has this UUID") if not found else tr("the UUIDs of several GPUs here begin like this")
         raise refused("{text}; see: nvidia-smi -L", text=f"{limit}: {short(word)}: {what}")
     return found[0] if found else None
 

@@ -125,8 +125,8 @@ PY
   progresses
   typed 1 --max_restarts 1 --train_script train.py
   typed 0 --max_restarts 1 --train_script train.py
-  host_ended 0 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no step further after 1 restart, as many as --max_restarts allows; the job ends*: exit 9;*'
-  host_ended 1 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no step further after 1 restart, as many as --max_restarts allows; the job ends*: exit 9;*'
+  host_ended 0 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no further step after 1 restart, the most that --max_restarts allows; the job ends*: exit 9;*'
+  host_ended 1 9 '*restart 1 of 1 in 1 s*restart 1 of 1 in 1 s*no further step after 1 restart, the most that --max_restarts allows; the job ends*: exit 9;*'
   ln -s logs0 logs
   [[ "$(launch_json '[a["progress"]["counted"] for a in [*r["outcome"]["attempts"], r["outcome"]]]')" = '[False, False, True]' ]]
 }
@@ -205,21 +205,21 @@ PY
 @test "SIGKILL of the launcher of one host: the other ends, and names it" {
   running "$WAIT" --max_restarts 3 --grace 1
   kill -KILL "${PIDS[1]}"
-  host_ended 0 255 '*127.0.0.3: its launcher is lost: *; stopping the ranks of this host*: exit 255;*'
+  host_ended 0 255 '*127.0.0.3: its launcher is disconnected: *; stopping the ranks of this host*: exit 255;*'
   eventually nobody_left
 }
 
 @test "SIGKILL of the launcher of rank 0's host: the others end, and name it" {
   running "$WAIT" --max_restarts 3 --grace 1
   kill -KILL "${PIDS[0]}"
-  host_ended 1 255 '*127.0.0.2: its launcher is lost: *; stopping the ranks of this host*: exit 255;*'
+  host_ended 1 255 '*127.0.0.2: its launcher is disconnected: *; stopping the ranks of this host*: exit 255;*'
   eventually nobody_left
 }
 
 @test "somebody kills the process that speaks with the other hosts: the job ends on all hosts" {
   running "$WAIT" --max_restarts 3 --grace 1
   pkill -KILL -P "${PIDS[1]}" -f mindspore-launch-hosts
-  host_ended 0 255 '*127.0.0.3: its launcher is lost: *'
+  host_ended 0 255 '*127.0.0.3: its launcher is disconnected: *'
   host_ended 1 255 '*the process that speaks with the other hosts was killed*'
 }
 
@@ -334,8 +334,8 @@ on_both() {
   on_both --config config.yaml --train_script "$FIXTURES/stub_trainer.py" --max_restarts 3
   eventually ranks_up "${RANKS[@]}"
   "$LAB_SH" link 1 down
-  host_ended 0 255 '*: 10.77.0.2: its launcher is lost: *; stopping the ranks of this host*'
-  host_ended 1 255 '*: 10.77.0.1: its launcher is lost: *; stopping the ranks of this host*'
+  host_ended 0 255 '*: 10.77.0.2: its launcher is disconnected: *; stopping the ranks of this host*'
+  host_ended 1 255 '*: 10.77.0.1: its launcher is disconnected: *; stopping the ranks of this host*'
 }
 
 # dies.py: one_weight.py, whose rank 1 is killed in the first attempt, when the ranks have met

@@ -79,7 +79,7 @@ def test_the_first_failure_of_an_attempt_counts_and_restarts_in_vain_end_the_job
     job.failed(1, 0, 8, "an old attempt")
     job.failed(0, 1, 9, "rank 0")
     come(job, 1, HERE, HERE, HERE)
-    why = "no step further after 1 restart, as many as --max_restarts allows"
+    why = "no further step after 1 restart, the most that --max_restarts allows"
     assert job.told_all[4:] == [["again", 1, 9, "a", "rank 0"], ["over", 1, 1, why]]
     job.left(1, "it has gone home")
     assert len(job.told_all) == 6
@@ -95,7 +95,7 @@ def test_what_one_host_has_seen_of_progress_counts_for_all_up_to_the_limit(job, 
     begin(job, 3)
     job.failed(1, 3, 7, "rank 3")
     come(job, 3, HERE, row, HERE)
-    assert job.told_all[-1] == ["over", 3, 0, "there were 3 restarts, as many as --restart_limit allows"]
+    assert job.told_all[-1] == ["over", 3, 0, "the job has had 3 restarts, the most that --restart_limit allows"]
 
 
 def test_a_step_that_another_host_has_made_before_is_no_progress(job):
@@ -338,7 +338,9 @@ def test_strangers_neither_join_nor_end_the_job(beside, port):
         second.sendall(b'["came", 0, 5, 0, 0, ""]\n')
         assert ours.hears() == "restart 1 0\n"
         second.sendall(b"junk\n")
-        assert ours.hears().startswith("end 1 255 second its launcher is lost: it sent what is not JSON")
+        assert ours.hears().startswith(
+            "end 1 255 second its launcher is disconnected: it sent something that is not JSON"
+        )
     assert ours.leaves() == 0
 
 
@@ -348,9 +350,9 @@ def test_a_host_that_comes_twice(beside, port):
         second.sendall(hello(1))
         assert answer(second) == '["welcome"]\n'
         again.sendall(hello(1))
-        assert "second has come already: the command was typed there twice" in answer(again)
+        assert "second has already joined: the command was typed there twice" in answer(again)
         assert "typed there twice" in ours.hears()
-    assert ours.hears().startswith("end 0 255 second its launcher is lost: ")
+    assert ours.hears().startswith("end 0 255 second its launcher is disconnected: ")
 
 
 def test_a_thousand_hosts(beside, port):
@@ -402,7 +404,7 @@ def test_an_answer_of_something_else_is_no_verdict(beside, port, reply):
         assert ours.hears() == "begin 0\n"
         plug.sendall(reply)
         plug.close()
-        assert ours.hears().startswith("end 0 255 first its launcher is lost: ")
+        assert ours.hears().startswith("end 0 255 first its launcher is disconnected: ")
         assert ours.leaves() == 0
 
 

@@ -147,11 +147,11 @@ ascend2p.sh|--grace ٤ c.yaml|--grace ٤ is not a time: write whole seconds of a
 ascend2p.sh|--timeout=999999999 c.yaml|--timeout 999999999 is not a time: *
 run_pod.sh|--pod-wait=5x c.yaml|--pod_wait 5x is not a time: *
 ascend2p.sh|--lang fr c.yaml|--lang fr: write one of zh, en
-ascend2p.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: *
+ascend2p.sh|--nnodes 2|--nnodes 2: for this host alone, the value is --nnodes 1; several hosts: *
 ascend2p.sh|--nproc 4|--nproc 4: ascend2p.sh has no such option; any number of ranks: scripts/launch.sh -n N
 ascend2p.sh|--pytest a.py ./train.py|train.py is a program, and --pytest names another one; give one of them
-ascend2p.sh|neither|neither: a config or a program? A config: --config neither; a program: python neither, or *
-ascend2p.sh|--resume none/x|--resume none/x: no run has this folder *
+ascend2p.sh|neither|neither: is this a config or a program? For a config: --config neither; for a program: python neit*
+ascend2p.sh|--resume none/x|--resume none/x: this is not the folder of a run *
 ascend2p.sh|--restart_args x c.yaml|--restart_args is for restarts; add --max_restarts N
 launch.sh|--max_restart 2 train.py|unknown option --max_restart; did you mean --max_restarts?
 launch.sh|--hostfile h train.py|unknown option --hostfile; run_mpirun.sh, run_cluster.sh take it
@@ -171,16 +171,16 @@ launch.sh|GLOG_v=3|GLOG_v=3 is a variable: write it before the command, as in GL
 launch.sh|A=1 B=2 tool x|A=1 is a variable: write it before the command, as in A=1 bash scripts/launch.sh, or start *
 run_mpirun_1.sh|A=1 train.py|A=1 is a variable: *
 ascend2p.sh|--sim_level 1 train.py|unknown option --sim_level; launch.sh, run_msrun.sh take it*
-run_msrun.sh|--nnodes 2 train.py|--nnodes 2: how many ranks has each host? Add them, such as: --nproc_per_node 8
-run_msrun.sh|--nnodes 2 --worker_num 5 train.py|--nnodes 2: 5 ranks are not the same number on each host; *
-run_msrun.sh|--nnodes 2 --worker_num 6 --nproc_per_node 2 train.py|--nnodes 2: 6 ranks are not the same *
+run_msrun.sh|--nnodes 2 train.py|--nnodes 2: how many ranks does each host have? Add the number, *
+run_msrun.sh|--nnodes 2 --worker_num 5 train.py|--nnodes 2: 5 ranks cannot be divided equally among the hosts; *
+run_msrun.sh|--nnodes 2 --worker_num 6 --nproc_per_node 2 train.py|--nnodes 2: 6 ranks cannot be divided *
 run_msrun.sh|--nnodes 1:4 --nproc_per_node 2 train.py|--nnodes 1:4: write how many hosts there are, such as 2
 run_mpirun.sh|-mca pml aESC|-mca: $'a\E' has a control character
 run_mpirun.sh|-mca=pml ob1|-mca: write its values after it, without =
-run_mpirun.sh|-H a:1 --rank-by node c.yaml|--rank-by node: ranks go host by host, as devices are numbered; *
-run_mpirun.sh|--bind-to core --bind_core c.yaml|--bind_core and --bind-to say different things; give one of them
+run_mpirun.sh|-H a:1 --rank-by node c.yaml|--rank-by node: the launch fills one host after the other, in the order *
+run_mpirun.sh|--bind-to core --bind_core c.yaml|--bind_core and --bind-to contradict each other; give only one of them
 run_mpirun.sh|-x RANK_ID=3|-x RANK_ID=...: the launch itself sets RANK_ID
-msrun_launcher.sh|net.py 1 2|2 words after the command; write none, WORKER_NUM, 5 or 8
+msrun_launcher.sh|net.py 1 2|2 arguments after the command; write none, WORKER_NUM alone, 5 or 8
 msrun_launcher.sh|--worker_num 4 net.py 2|--worker_num 4 and the word 2 after the command contradict each other; *
 """
 

@@ -87,7 +87,7 @@ def test_hosts_that_are_an_argument_win():
         ("-x A=1", "unknown option -x"),
         ("train.py", "train.py is not an option; type programs, configs and their arguments"),
         ("--quiet -- x", "-- is not an option"),
-        ("--config c.yaml", "--config is for a single launch; type it there"),
+        ("--config c.yaml", "--config is for a single launch; type it in the command"),
         ("--zoo", "--zoo is for a single launch"),
         ("--help", "--help is for a single launch"),
         ("--log_dir", "--log_dir needs a value: --log_dir DIR"),

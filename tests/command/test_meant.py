@@ -11,8 +11,8 @@ from hccl_tools.common.refusal import USAGE, Refusal
 from tools.config import near_configs
 from tools.launch.programs import program
 
-FIXED = f"has its own number of ranks; any number: bash {project.ROOT}/scripts/launch.sh -n"
-WRITTEN = "the number of ranks is written as -n {}, before the program or the config"
+FIXED = f"has a fixed number of ranks; for any other number: bash {project.ROOT}/scripts/launch.sh -n"
+WRITTEN = "write the number of ranks as -n {}, before the program or the config"
 ONE = "give one of them"
 
 
@@ -49,9 +49,13 @@ def said(tmp_path, monkeypatch):
         ("launch.sh", "--nproc_per_node=x t.py", "--nproc_per_node x is not a whole number of at most 8 digits"),
         ("run_msrun.sh", "-np auto t.py", "-np auto is not a whole number of at most 8 digits"),
         ("ascend2p.sh", "2 config.yaml", f"ascend2p.sh {FIXED} 2"),
-        ("run.sh", "8 data", "the words are in another order: DATA_PATH RANK_SIZE"),
-        ("run_pipeline.sh", "Ascend data", "the words are in another order: DATA_PATH DEVICE_TARGET"),
-        ("ascend2p.sh", "--pytest train.py config.yaml", f"--pytest runs tests, which get no config; {ONE}"),
+        ("run.sh", "8 data", "the arguments have another order: DATA_PATH RANK_SIZE"),
+        ("run_pipeline.sh", "Ascend data", "the arguments have another order: DATA_PATH DEVICE_TARGET"),
+        (
+            "ascend2p.sh",
+            "--pytest train.py config.yaml",
+            "--pytest runs tests, which do not take a config; give only one of the two",
+        ),
         (
             "run.sh",
             "--pytest train.py --train_script train.py data 2",

@@ -89,7 +89,10 @@ def test_aliases_are_not_taken_for_keys_given_twice(written):
     ("text", "said"),
     [
         (b"[" * 5000, ":1: more than 50 levels"),
-        (b"a: 1\nb: 2024-13-45\n", ":2: 2024-13-45 is read as timestamp and is none; write a date such as 2024-01-31"),
+        (
+            b"a: 1\nb: 2024-13-45\n",
+            ":2: YAML reads 2024-13-45 as timestamp, but it is not one; write a date such as 2024-01-31",
+        ),
         (b"a: !!python/object:os.system {}\n", ":1: not YAML: could not determine a constructor"),
         (b"\ttab: 1\n", ":1: not YAML: "),
         (b"a: b: c\n", ":1: not YAML: mapping values are not allowed"),
@@ -116,8 +119,11 @@ def test_odd_files_are_refused_in_one_line(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("scheduler.num_epochs=2024-13-45", "2024-13-45 is read as timestamp and is none; write a date such as"),
-        ("scheduler.num_epochs=0x_", "0x_ is read as int and is none; write a whole number such as 12"),
+        (
+            "scheduler.num_epochs=2024-13-45",
+            "YAML reads 2024-13-45 as timestamp, but it is not one; write a date such as",
+        ),
+        ("scheduler.num_epochs=0x_", "YAML reads 0x_ as int, but it is not one; write a whole number such as 12"),
         (
             "scheduler.num_epochs=" + "9" * 5000,
             """or put a text in quotes; the shell takes quotes away: -o 'KEY="TEXT"'""",

@@ -148,7 +148,7 @@ def test_what_only_one_rank_printed_comes_first(logs):
     assert logs(texts) == [
         "not a known failure; look first at rank 2, logs/rank_2.log:3: mystery: cannot grumble",
         "    ranks 0-3, logs/rank_0.log:2: [ERROR] 2026-01-01 00:00:00 odd 0x0f",
-        "    next: pack the logs for somebody who helps: "
+        "    next: pack the logs for someone who can help: "
         f"python {project.ROOT}/tools/diagnose.py --bundle bundle.tar.gz logs",
     ]
 

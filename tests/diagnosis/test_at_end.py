@@ -174,7 +174,7 @@ def test_plogs_are_cut_or_removed(run_dir):
     folder.mkdir(parents=True)
     (folder / "plog-7_1.log").write_bytes(b"a line\n" * 2000000)
     (cut,) = explanation_child.settle({"plogs": "failed", "attempts": [first_attempt()]}, run_dir)
-    assert cut.startswith("the plogs that stay are cut: ")
+    assert cut.startswith("the kept plogs are cut: ")
     ended = record.outcome_of_attempt([], None, status=0, stopped_by="", logs=".")
     assert explanation_child.settle({"plogs": "failed", "attempts": [ended]}, run_dir) == []
     assert not (folder.parent).exists()

@@ -56,7 +56,7 @@ def test_the_limit_leaves_the_least_important_out(bundled, failed_run):
     there = [number for number in range(4) if f"plog/rank_1/debug/plog/plog-{number}_0.log" in found]
     assert there == [0, 2, 3]
     assert sum(map(len, found.values())) <= MIB
-    assert b"plog-1_0.log: it has no room below --bundle_limit" in found["contents.txt"]
+    assert b"plog-1_0.log: it does not fit within --bundle_limit" in found["contents.txt"]
     assert "rank_1.log" in found
 
 
@@ -80,9 +80,9 @@ def test_nothing_is_overwritten(refused, failed_run, tmp_path, monkeypatch):
     """That is found out before anything is read."""
     monkeypatch.setattr(make, "_make", None)
     (tmp_path / "old.tgz").write_text("mine")
-    assert "old.tgz: it exists" in refused(failed_run, target=tmp_path / "old.tgz")
+    assert "old.tgz: the file exists" in refused(failed_run, target=tmp_path / "old.tgz")
     (tmp_path / "link.tgz").symlink_to("nowhere")
-    assert "link.tgz: it exists" in refused(failed_run, target=tmp_path / "link.tgz")
+    assert "link.tgz: the file exists" in refused(failed_run, target=tmp_path / "link.tgz")
     assert (tmp_path / "old.tgz").read_text() == "mine" and not (tmp_path / "nowhere").exists()
 
 
@@ -103,7 +103,7 @@ def test_a_file_that_appears_meanwhile_stays(failed_run, tmp_path, monkeypatch, 
         monkeypatch.setattr(os, "link", link)
     assert main.main([str(failed_run), "--bundle", str(tmp_path / "out.tgz")]) == 2
     os.umask(umask)
-    assert "it exists" in capsys.readouterr().err
+    assert "the file exists" in capsys.readouterr().err
     assert (tmp_path / "out.tgz").read_text() == "mine" and not list(tmp_path.glob("*.part"))
 
 

@@ -257,7 +257,7 @@ def test_a_launch_json_that_cannot_be_written_is_told(launched, diagnose, monkey
     before = (folder / "launch.json").read_bytes()
     monkeypatch.setattr(os, "replace", full)
     out, err = diagnose(folder)
-    assert "EI0006" in out and "the diagnosis is not in it: No space left on device" in err
+    assert "EI0006" in out and "the diagnosis could not be added: No space left on device" in err
     assert (folder / "launch.json").read_bytes() == before
 
 

@@ -46,18 +46,18 @@ def run(tmp_path):
         ({0: stack(5), 1: stack(9), 2: stack(9), 3: stack(5)}, ": the ranks were at 2 places, see rank_N.stack"),
         (
             {0: stack(5), 1: stack(5), 2: stack(9, held=True), 3: stack(5)},
-            ": rank 2 did not run, by SIGSTOP or in a debugger",
+            ": rank 2 did not run, stopped by SIGSTOP or a debugger",
         ),
         (
             dict.fromkeys(range(3), stack(5)),
-            " with ranks 0-2 in step (/home/me/train.py:5); of rank 3 no stack is known",
+            " with ranks 0-2 in step (/home/me/train.py:5); no stack is known for rank 3",
         ),
         (
             {0: stack(5), 1: stack(9), 2: stack(5), 3: "no frames"},
-            ": most ranks were in step (/home/me/train.py:5), but rank 1 in step (/home/me/train.py:9); of rank 3 no "
-            "stack is known",
+            ": most ranks were in step (/home/me/train.py:5), but rank 1 in step (/home/me/train.py:9); no stack "
+            "is known for rank 3",
         ),
-        ({2: "State: stopped\n", 3: "State: stopped\n"}, ": ranks 2,3 did not run, by SIGSTOP or in a debugger"),
+        ({2: "State: stopped\n", 3: "State: stopped\n"}, ": ranks 2,3 did not run, stopped by SIGSTOP or a debugger"),
     ],
 )
 def test_the_verdict_names_the_rank_that_differs(run, capsys, stacks, said):
@@ -76,7 +76,7 @@ def test_where_stacks_are_on_other_hosts_what_was_told_counts(tmp_path):
 @pytest.mark.parametrize("answer", [None, stacks.place("")])
 def test_a_rank_that_gave_no_answer_or_whose_stack_is_unknown_is_named(tmp_path, answer):
     told = {0: "in f (a.py:1)", 1: "in f (a.py:1)", **({2: answer} if answer else {})}
-    said = "the job hung with ranks 0,1 in f (a.py:1); of rank 2 no stack is known"
+    said = "the job hung with ranks 0,1 in f (a.py:1); no stack is known for rank 2"
     assert hang.verdict(str(tmp_path), [0, 1, 2], told) == said
 
 
@@ -88,7 +88,7 @@ def test_the_launcher_asks_about_all_ranks_of_the_job_and_not_only_those_that_an
     engine = SimpleNamespace(name="mpirun")
     run = SimpleNamespace(supervisor=supervisor, logs=str(tmp_path), engine=engine, say=said.append)
     HangStacks(run).hangs()
-    assert said[-1] == "the job hung with ranks 0,1 in f (a.py:1); of rank 2 no stack is known"
+    assert said[-1] == "the job hung with ranks 0,1 in f (a.py:1); no stack is known for rank 2"
 
 
 @pytest.mark.parametrize("launch", [{}, {"outcome": []}, {"outcome": {"stopped_by": "timeout"}}])

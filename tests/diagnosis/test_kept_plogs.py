@@ -151,7 +151,7 @@ def test_a_longer_file_becomes_its_beginning_and_its_end_in_whole_lines(run):
     assert after.startswith(b"0") and len(after) > 4 * MIB - 200 and 4 * MIB - 400 < len(before) <= 4 * MIB
     assert left_out.split()[0] == b"%d" % (len(data) - len(before) - len(after))
     assert path.stat().st_size <= 8 * MIB and path.stat().st_mtime == 1e9 - 100
-    assert said.startswith("the plogs that stay are cut: ") and " of 1 rank are left out" in said
+    assert said.startswith("the kept plogs are cut: ") and " from 1 rank are left out" in said
     assert settled(run) == []  # nothing more to cut
 
 
@@ -167,7 +167,7 @@ def test_a_rank_keeps_its_newest_files(run):
     other = plog(run, 1, "plog-8_1.log", b"x" * (7 * MIB), age=1000)
     (said,) = settled(run)
     assert [path.exists() for path in paths] == [True] * 9 + [False] * 3 and other.exists()
-    assert "21.0 MiB of 1 rank are left out" in said
+    assert "21.0 MiB from 1 rank are left out" in said
 
 
 def test_no_file_stays_that_is_older_than_one_that_goes(run):

@@ -101,7 +101,7 @@ def test_a_document_of_too_many_levels_is_not_written(tmp_path, capsys):
         find.save({"exports": deep}, str(tmp_path))
     finally:
         sys.setrecursionlimit(limit)
-    assert "the diagnosis is not in it: it is nested too deeply" in capsys.readouterr().err
+    assert "the diagnosis could not be added: it is nested too deeply" in capsys.readouterr().err
     assert (tmp_path / "launch.json").read_text() == "{}"
 
 

@@ -43,12 +43,12 @@ def told(folder, pid, module):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (f"Import: heavy\n{STACK}", "at the import of heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
-        (f"Import: heavy\n{SPIED}", "at the import of heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
+        (f"Import: heavy\n{STACK}", "importing heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
+        (f"Import: heavy\n{SPIED}", "importing heavy, in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
         (f"Import: \n{STACK}", "in load (/venv/lib/python3.11/site-packages/heavy.py:3)"),
-        (f"Import: a\x1b[2J\n{STACK}", r"at the import of a\x1b[2J, in load"),
-        ("Import: heavy\n", "at the import of heavy, its stack is unknown; install py-spy"),
-        ("Import: heavy\nState: in the kernel\n", "at the import of heavy, waiting in the kernel, as for a file"),
+        (f"Import: a\x1b[2J\n{STACK}", r"importing a\x1b[2J, in load"),
+        ("Import: heavy\n", "importing heavy, its stack is unknown; install py-spy"),
+        ("Import: heavy\nState: in the kernel\n", "importing heavy, waiting in the kernel, as for a file"),
     ],
 )
 def test_the_module_and_the_place_are_named_and_nothing_of_ours(tmp_path, text, said):
@@ -84,4 +84,4 @@ def test_a_process_that_the_kernel_holds_and_that_takes_no_signal_is_said_to_be_
             held.kill()
     waits = "waiting in the kernel, as for a file on NFS that does not answer"
     command = r"python -v -c import\ heavy"
-    assert said == f"{HUNG}at the import of heavy, {waits}; the last line of this names the file: {command}\n"
+    assert said == f"{HUNG}importing heavy, {waits}; the last line that this command prints names the file: {command}\n"

@@ -117,7 +117,7 @@ def test_who_may_not_write_them_is_told_what_the_owner_can_do_and_what_he_can(pa
     monkeypatch.setattr(os, "access", lambda *_: False)
     line = system.compiled()
     assert line.text.endswith(f"net (no .pyc); this user cannot write {package.parent}/__pycache__")
-    assert line.remedy.startswith("its owner: ") and line.remedy.endswith(f"; or you: {system.OWN_CACHE}")
+    assert line.remedy.startswith("as its owner: ") and line.remedy.endswith(f"; or as yourself: {system.OWN_CACHE}")
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/no/such/folder")
     assert system.compiled().remedy == f"name a folder that you can write: {system.OWN_CACHE}"
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")

@@ -105,7 +105,7 @@ def test_a_machine_with_npus_and_without_cann(a3, monkeypatch):
         (
             "import sys\n__version__ = '2.9.0'\nsys.stderr.write('[WARNING] version 7.0 does not match\\n')",
             "warning",
-            "2.9.0, which says: [WARNING] version 7.0 does not match",
+            "2.9.0, which reports: [WARNING] version 7.0 does not match",
         ),
     ],
 )

@@ -164,7 +164,7 @@ elsewhere() {
   elsewhere
   printf '\n' >>site/mindspore_launch/tools/rank/agent.py
   run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
-  refused_lines 78 'node1: another version of this project is there, in *'"/site/mindspore_launch: "*', with files '*'; here is '*'; share its folder, or copy it to each of them: ssh node1 '*
+  refused_lines 78 'node1: another version of this project in *'"/site/mindspore_launch: "*', with files '*'; this host has '*'; share its folder, or copy it to each of them: ssh node1 '*
   rm -r site
   run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1
   refused_lines 78 'node1: this project is neither at *'"/one there nor installed in $PYTHON; "*
@@ -262,7 +262,7 @@ behind_gateway() {
   printf 'node%d slots=8\n' {0..6} >hosts
   run --separate-stderr on 0 python "$PROJECT/hccl_tools/hccl_tools.py" --hostfile hosts --ssh 'ssh -F jump' --stdout
   [[ $status -eq 0 && $(grep -c server_id <<<"$output") -eq 7 ]] || fail "$stderr"
-  ends 78 '*an sshd dropped the first connections of * hosts; mpirun begins those of all 6 at once*MaxStartups*' \
+  ends 78 '*an sshd dropped the first connections to * hosts; mpirun connects to all 6 at once*MaxStartups*' \
     launch_on_hosts run_mpirun_1.sh --ssh 'ssh -F jump' node0:1,node1:1,node2:1,node3:1,node4:1,node5:1,node6:1
 }
 
@@ -294,7 +294,7 @@ behind_gateway() {
   "$LAB_SH" root 2 mount -t tmpfs tmpfs "$WORLD/.."
   run --separate-stderr launch_on_hosts run_mpirun_1.sh node0:1,node1:1,node2:1
   refused_lines 78 'node1: Open MPI [45].* is needed*, as here; that host has: mpirun (Open MPI) 4.0.1' \
-    'node2: the folder * is not there; ranks run where the command was typed: share it'
+    'node2: the folder * does not exist there; ranks run in the folder where the command was typed: share it'
   run --separate-stderr launch_on_hosts run_mpirun_1.sh --ssh 'ssh -l nobody -i /dev/null' node0:1,node1:1
   refused_lines 78 'node1: ssh asks for a password (*); set up a key for it: ssh-copy-id node1'
 }
@@ -315,7 +315,7 @@ behind_gateway() {
 node0:x|HOSTS: node0:x has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node0:0|HOSTS: node0:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8
 node[3-1]:2|HOSTS: node[[]3-1]: 3-1 is neither a number nor a range; write sets as node[[]1-4] or node[[]1,3]
-fe80::1|HOSTS: fe80::1 is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name
+fe80::1|HOSTS: fe80::1 is an IPv6 address, which Open MPI does not accept in a list of hosts; write the host's name
 no-such-host.invalid:2|no-such-host.invalid has no address (*); add it to /etc/hosts
 LIST
   refused 2 'run_mpirun_1.sh: -n 5: the hosts have 2 slots in all; give them more, or start fewer ranks' \
@@ -329,7 +329,7 @@ LIST
     refused 78 "run_mpirun_2.sh: HOSTFILE hosts$message"
   done <<'LIST'
 127.0.0.1 slots=0\n|:1: slots=0: a host without slots runs nothing*
-127.0.0.[1-\n|:1: 127.0.0.[[]1-: a bracket has no partner*
+127.0.0.[1-\n|:1: 127.0.0.[[]1-: unbalanced brackets*
 127.0.0.1 slots=1\n127.0.0.1 slots=1\n|:2: 127.0.0.1 is in line 1 too*
 # none\n\n|: there is no host in it*
 127.0.0.1:0\n|:1: 127.0.0.1:0 has no number of ranks from 1 to 65536; write HOST:8,HOST:8

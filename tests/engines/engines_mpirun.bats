@@ -221,9 +221,9 @@ fake_mpirun() {
 
 @test "another MPI's mpirun, an old one, or none is refused in words" {
   (fake_mpirun 'HYDRA build details:' && run --separate-stderr run_mpirun \
-    && refused 78 "run_mpirun.sh: the mpirun on PATH is not Open MPI's; it says: HYDRA build details:; put*")
+    && refused 78 "run_mpirun.sh: the mpirun on PATH is not Open MPI's; it prints: HYDRA build details:; put*")
   (fake_mpirun 'mpirun (Open MPI) 3.1.6' && run --separate-stderr run_mpirun \
-    && refused 78 "run_mpirun.sh: mpirun is of Open MPI 3.1.6; 4 or 5 is needed*")
+    && refused 78 "run_mpirun.sh: mpirun is Open MPI 3.1.6; put Open MPI 4 or 5 first*")
   rm -rf bin && mkdir bin
   for program in bash env readlink dirname; do ln -s "$(command -v "$program")" bin/; done
   refused 78 "run_mpirun.sh: mpirun is not on PATH; install Open MPI*" \
@@ -240,7 +240,7 @@ fake_mpirun() {
 -n -1|-n -1 is not a number from 1 to 65536
 -n 3 --devices 0,1|--devices "0,1" names 2, but a host has 3 ranks; name as many
 --device_target TPU|--device_target TPU: run_mpirun.sh takes Ascend, GPU and CPU
---rank_table x.json|unknown option --rank_table: run_mpirun.sh needs no rank table, its ranks find each other without; with a rank table: bash */scripts/ascend8p.sh and its like, on several hosts bash */scripts/run_cluster.sh; see: *
+--rank_table x.json|unknown option --rank_table: run_mpirun.sh needs no rank table, because its ranks find each other without one; for a launch with a rank table: bash */scripts/ascend8p.sh and similar scripts, on several hosts bash */scripts/run_cluster.sh; see: *
 LIST
   all_refused
 }
@@ -292,9 +292,9 @@ LIST
   mkdir bin
   printf '#!/bin/sh\necho "NVIDIA-SMI has failed" >&2\nexit 9\n' | tee bin/nvidia-smi >bin/npu-smi
   chmod +x bin/*
-  PATH=$WORLD/bin:$PATH refused 78 'run_gpu.sh: nvidia-smi does not work, it said: NVIDIA-SMI has failed (exit 9); to try *' \
+  PATH=$WORLD/bin:$PATH refused 78 'run_gpu.sh: nvidia-smi does not work; it printed: NVIDIA-SMI has failed (exit 9); to try *' \
     bash "$SCRIPTS/run_gpu.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" --config config.yaml .
-  PATH=$WORLD/bin:$PATH refused 78 'run_mpirun.sh: no Ascend NPU on this machine: * and asked npu-smi, which said: NVIDIA-SMI has failed (exit 9); *' \
+  PATH=$WORLD/bin:$PATH refused 78 'run_mpirun.sh: no Ascend NPU on this machine: * and asked npu-smi, which printed: NVIDIA-SMI has failed (exit 9); *' \
     bash "$SCRIPTS/run_mpirun.sh" -n 2 --train_script "$FIXTURES/stub_trainer.py" config.yaml
 }
 

@@ -71,7 +71,7 @@ for_signal() {
 }
 
 @test "several hosts need an address that all of them reach" {
-  ends 2 '*--master_addr 127.0.0.1 is reached from this host only*' \
+  ends 2 '*--master_addr 127.0.0.1 can be reached only from this host*' \
     launch run_msrun.sh --worker_num 4 --local_worker_num 2 --node_rank 1 --master_addr 127.0.0.1 config.yaml
 }
 
@@ -82,9 +82,9 @@ for_signal() {
   done <<'LIST'
 --worker_num 0|--worker_num 0 is not a number from 1 to 65536
 --worker_num 4 --local_worker_num 8|--local_worker_num 8: the job has --worker_num 4 ranks in all
---worker_num 8 --local_worker_num 3|--worker_num 8 is not a multiple of --local_worker_num 3: msrun has equal hosts
+--worker_num 8 --local_worker_num 3|--worker_num 8 is not a multiple of --local_worker_num 3: msrun needs the same number of ranks on each host
 --worker_num 4 --local_worker_num 2|--node_rank is missing: 2 hosts have 2 of 4 ranks each; count from 0
---worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks, 2 a host, are on hosts 0 to 1
+--worker_num 4 --local_worker_num 2 --node_rank 2|--node_rank 2: 4 ranks with 2 per host use hosts 0 to 1
 LIST
   refused_later 78 'run_msrun.sh: --master_addr no-such-host.invalid has no address (*' \
     launch run_msrun.sh --worker_num 2 --master_addr no-such-host.invalid config.yaml

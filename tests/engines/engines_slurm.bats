@@ -112,7 +112,7 @@ reported() {
 @test "scancel where Slurm's own time is shorter than the grace time: it is said, and the report is written" {
   grace=60 batch_runs '0: wait; 1: wait; 2: wait; 3: ignore TERM' --comment=test
   scancel "$(squeue -h -o %i)"
-  reported $'*Slurm kills what is left after 10 s, its KillWait*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us *'
+  reported $'*Slurm kills the remaining processes after 10 s (KillWait)*143 SIGTERM, stopped by us*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "scancel when the ranks have been told to stop already: Slurm's time counts, and the report is written" {
@@ -122,7 +122,7 @@ reported() {
     eventually gone "$(recorded "rank_$rank" 'r["pid"]')"
   done
   scancel --signal=TERM "$(squeue -h -o %i)" # the steps; the script's own signal may come at any time
-  reported $'*Slurm kills what is left after 10 s, its KillWait*\n3 * 137 SIGKILL, stopped by us *'
+  reported $'*Slurm kills the remaining processes after 10 s (KillWait)*\n3 * 137 SIGKILL, stopped by us *'
 }
 
 @test "a rank that ends long before the others is no reason to end them, whatever the site's WaitTime" {

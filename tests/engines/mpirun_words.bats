@@ -163,16 +163,16 @@ run_mpirun.sh --stdin all|--stdin all: ranks have no standard input
 run_mpirun.sh --xterm 0|--xterm: ranks have no terminal; their output is in rank_N.log
 run_mpirun.sh --enable-recovery|--enable-recovery: write --keep_going: the other ranks go on when one fails; or --max_restarts N
 run_mpirun.sh --app file|--app: all ranks run one program
-run_mpirun.sh --bind-to core --bind_core|--bind_core and --bind-to say different things; give one of them
+run_mpirun.sh --bind-to core --bind_core|--bind_core and --bind-to contradict each other; give only one of them
 run_mpirun.sh -H a:1 --hostfile f|--hostfile f: the hosts are named twice; name them once
 run_mpirun_1.sh -H a:1|HOSTS config.yaml: an option names hosts, too; name them once
-run_mpirun.sh -H localhost:1 -npernode 2|--npernode 2: localhost has 1 slot; write as many slots, or none
-run_mpirun.sh -H a:1,b:1 --map-by node|--map-by node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
-run_mpirun.sh -H a:1,b:1 -mca rmaps_base_mapping_policy node|-mca rmaps_base_mapping_policy node: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+run_mpirun.sh -H localhost:1 -npernode 2|--npernode 2: localhost has 1 slot; write that number of slots, or none
+run_mpirun.sh -H a:1,b:1 --map-by node|--map-by node: the launch fills one host after the other, in the order of the devices; write how many ranks a host gets: HOST:8, or slots=8
+run_mpirun.sh -H a:1,b:1 -mca rmaps_base_mapping_policy node|-mca rmaps_base_mapping_policy node: the launch fills one host after the other, in the order of the devices; write how many ranks a host gets: HOST:8, or slots=8
 run_mpirun.sh -mca mca_base_env_list "A=1;B=2"|-mca mca_base_env_list: write -x NAME=VALUE, once for each variable
 run_mpirun.sh -mca hwloc_base_binding_policy core -bind-to core|-bind-to is given twice; give it once
 run_mpirun.sh -np x|-n x is not a number from 1 to 65536
-run_gpu.sh --rankfile f|--rankfile: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8
+run_gpu.sh --rankfile f|--rankfile: the launch fills one host after the other, in the order of the devices; write how many ranks a host gets: HOST:8, or slots=8
 LIST
   all_refused
 }

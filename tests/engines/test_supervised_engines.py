@@ -275,7 +275,7 @@ def test_logs_that_nobody_sees_say_nothing_about_a_hang(logs):
     job.world.ends(500, "1", 0)
     assert job.run() == 0
     assert job.said == [
-        "logs of ranks were removed, moved or replaced; so --hang_timeout cannot see whether the ranks work, and does "
+        "logs of ranks were removed, moved or replaced; so --hang_timeout cannot tell whether the ranks work, and does "
         "not end the job"
     ]
 

@@ -78,7 +78,7 @@ lost() {
   launch_on_hosts 3 run_mpirun_2.sh hosts
   grep -q ': spare, in case a host is lost: node3' "$BATS_TEST_TMPDIR/stderr"
   "$LAB_SH" off 1
-  ended_well '*: the job continues with 3 ranks on 3 hosts; from the spare ones: node3*'
+  ended_well '*: the job continues with 3 ranks on 3 hosts; spare hosts now in use: node3*'
   [[ "$(hosts_now) $(launch_json 'r["spares"]')" = "node0 node3 node2 ['node3']" ]] || fail "$(hosts_now)"
   [[ "$(recorded rank_1 'r["env"]["RESUME_RANK_SIZES"]')" = 3 ]]
 }
@@ -112,7 +112,7 @@ lost() {
   "$LAB_SH" off 1
   ended
   [[ $status -ne 0 && $status -ne 78 ]]
-  [[ $stderr == *': no restart 1: 1 rank can still run, --min_ranks is 2; lost: node1; '* && $stderr != *': restart 1 of'* ]] || fail "$stderr"
+  [[ $stderr == *': no restart 1: only 1 rank can still run, but --min_ranks is 2; lost: node1; '* && $stderr != *': restart 1 of'* ]] || fail "$stderr"
   [[ $stderr == *'lost with its host'* && $stderr == *': mpirun failed: '*'(host-lost)'* ]] || fail "$stderr"
   [[ "$(lost)" = "[('node1', 0, [1])]" ]]
   launch_json_fits
@@ -169,7 +169,7 @@ PY
   cluster_of 3 2 --spare 1 --rank_table mine.json
   [[ "$(servers logs/latest/hccl_2s_4p.json)" = $'10.77.0.1 0 1 10.78.0.1\n10.77.0.2 2 3 10.78.1.1' ]]
   "$LAB_SH" off 1
-  ended_well '*: the job continues with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
+  ended_well '*: the job continues with 4 ranks on 2 hosts; spare hosts now in use: 10.77.0.3*'
   [[ "$(servers logs/latest/restart_1/hccl_2s_4p.json)" = $'10.77.0.1 0 1 10.78.0.1\n10.77.0.3 2 3 10.78.2.1' ]]
   cmp mine.json before.json
 }
@@ -199,7 +199,7 @@ PY
   cluster_of 3 2 --spare 1 --rank_table mine.json
   [[ "$(networks logs/latest/hccl_4p.json)" = '0:srv0 1:srv0 2:srv1 3:srv1' ]]
   "$LAB_SH" off 1
-  ended_well '*: the job continues with 4 ranks on 2 hosts; from the spare ones: 10.77.0.3*'
+  ended_well '*: the job continues with 4 ranks on 2 hosts; spare hosts now in use: 10.77.0.3*'
   [[ "$(networks logs/latest/restart_1/hccl_4p.json)" = '0:srv0 1:srv0 2:srv2 3:srv2' ]]
   [[ "$(hosts_now)" = '10.77.0.1 10.77.0.1 10.77.0.3 10.77.0.3' ]]
 }

@@ -83,7 +83,7 @@ end_of() {
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n0 ]]
   rm "$STUB_OUT/scheduler.json" # the next attempt's ranks wait for another
   loses n0
-  ended 0 "*: the job continues with 2 ranks on 2 hosts; from the spare ones: n2*"
+  ended 0 "*: the job continues with 2 ranks on 2 hosts; spare hosts now in use: n2*"
   [[ "$(launch_json '[rank["host"] for rank in r["ranks"]]')" = "['n2', 'n1']" ]]
   [[ "$(recorded scheduler 'r["SLURMD_NODENAME"]')" = n2 ]]
 }
@@ -105,7 +105,7 @@ end_of() {
   allocated 3 --min_ranks 3
   loses n2
   ended
-  [[ $status -ne 0 && $stderr == *': no restart 1: 2 ranks can still run, --min_ranks is 3; lost: n2; '* ]] || fail "$stderr"
+  [[ $status -ne 0 && $stderr == *': no restart 1: only 2 ranks can still run, but --min_ranks is 3; lost: n2; '* ]] || fail "$stderr"
 }
 
 @test "a rank that fails is no lost node: it is started again where it was; a node that fails again and again is named" {

@@ -37,7 +37,7 @@ cpu() {
 @test "one rank may be a launcher, with a note" {
   printf '#!/bin/sh\necho "launches $*"\n' >msrun
   chmod +x msrun
-  ends 0 '*note: msrun starts ranks itself: this launch sees one rank, and not those*' \
+  ends 0 '*note: msrun starts ranks itself: this launch sees one rank, but none of those*' \
     bash "$SCRIPTS/launch.sh" --device_target CPU -n 1 ./msrun --worker_num=2
   grep -qx 'launches --worker_num=2' logs/latest/rank_0.log
 }

@@ -54,23 +54,23 @@ made() {
   [[ "$(made reached)" = '[3, 5, 8, 9, 12, 14]' ]] || fail "$(made reached)"
   [[ "$(made steps)" = '[3, 3, 4, 2, 4, 3]' ]] || fail "$(made steps)"
   [[ "$(made counted)" = '[False, False, False, False, False, False]' ]]
-  [[ $stderr == *$'\n''attempt  steps  up to  in vain  why it ended'$'\n''1        3      3      no       rank 1 (device 1) exited with code 1 after '*'; ValueError: no luck'$'\n'*$'\n''6        3      14     no       ended well'$'\n'* ]] || fail "$stderr"
+  [[ $stderr == *$'\n''attempt  steps  up to  without progress  why it ended'$'\n''1        3      3      no                rank 1 (device 1) exited with code 1 after '*'; ValueError: no luck'$'\n'*$'\n''6        3      14     no                ended well'$'\n'* ]] || fail "$stderr"
   launch_json_fits
 }
 
 @test "restarts in vain end the job, and count anew after one that helped" {
   FAILS='sys.exit(number + 3)' trains 3 3 5 5 5 9
-  ends 7 '*restart 1 of 2 in 1 s*restart 2 of 2 in 2 s*from step 3 to step 5*restart 1 of 2 in 1 s*restart 2 of 2 in 2 s*no step further after 2 restarts, as many as --max_restarts allows; the job ends*: exit 7;*' \
+  ends 7 '*restart 1 of 2 in 1 s*restart 2 of 2 in 2 s*from step 3 to step 5*restart 1 of 2 in 1 s*restart 2 of 2 in 2 s*no further step after 2 restarts, the most that --max_restarts allows; the job ends*: exit 7;*' \
     program -n 2 --max_restarts 2 ./train.py
   [[ "$(made counted)" = '[False, True, False, True, True]' ]] || fail "$(made counted)"
-  [[ "$(launch_json 'r["outcome"]["progress"]["no_restart"]')" = 'no step further after 2 restarts, as many as --max_restarts allows' ]]
-  [[ $stderr == *$'\n''4        1      5      1 of 2   rank 1 '*$'\n''5 '*'2 of 2 '* ]] || fail "$stderr"
+  [[ "$(launch_json 'r["outcome"]["progress"]["no_restart"]')" = 'no further step after 2 restarts, the most that --max_restarts allows' ]]
+  [[ $stderr == *$'\n''4        1      5      1 of 2            rank 1 '*$'\n''5 '*'2 of 2 '* ]] || fail "$stderr"
   launch_json_fits
 }
 
 @test "--restart_limit: the last of all restarts, although each of them has helped" {
   trains 3 5 8 9 12
-  ends 1 '*there were 2 restarts, as many as --restart_limit allows; the job ends*: exit 1;*' \
+  ends 1 '*the job has had 2 restarts, the most that --restart_limit allows; the job ends*: exit 1;*' \
     program -n 2 --max_restarts 1 --restart_limit 2 ./train.py
   [[ "$(made reached)" = '[3, 5, 8]' ]]
 }
@@ -162,7 +162,7 @@ PY
   touch go
   eventually grep -q 'the restart waits, at most 120 s: port .* of MindSpore.s scheduler is in use (process .* listens there: ' "$BATS_TEST_TMPDIR/stderr"
   release
-  ended 0 '*restart 1 of 1 in 1 s*the restart waits*all of this is free after * s*: exit 0;*'
+  ended 0 '*restart 1 of 1 in 1 s*the restart waits*everything that the restart waited for is free after * s*: exit 0;*'
   [[ $stderr != *'the restart waits'*'the restart waits'* ]]
 }
 
@@ -170,9 +170,9 @@ PY
   failing --max_restarts 3 --restart_wait 2
   occupied
   touch go
-  ended 9 "*no restart 1: after 2 s (--restart_wait) port * of MindSpore's scheduler is in use (process $OTHER listens there: *); see to it: ss -ltnp 'sport = :*: exit 9;*"
+  ended 9 "*no restart 1: after 2 s (--restart_wait) port * of MindSpore's scheduler is in use (process $OTHER listens there: *); look into it with: ss -ltnp 'sport = :*: exit 9;*"
   release
-  [[ "$(launch_json 'r["outcome"]["exit"], "see to it: ss" in r["outcome"]["progress"]["no_restart"]')" = '(9, True)' ]]
+  [[ "$(launch_json 'r["outcome"]["exit"], "look into it with: ss" in r["outcome"]["progress"]["no_restart"]')" = '(9, True)' ]]
   [[ ! -e logs/latest/restart_1/rank_0.log ]]
   launch_json_fits
 }
@@ -228,13 +228,13 @@ fails_on_npus() {
   fails_on_npus ascend2p.sh "${HCCN[@]}" --max_restarts 1
   eventually grep -q "the restart waits, at most 120 s: process $OTHER holds device 1 (python, 30000 MB)" "$BATS_TEST_TMPDIR/stderr"
   freed
-  ended 0 '*all of this is free after * s*: exit 0;*'
+  ended 0 '*everything that the restart waited for is free after * s*: exit 0;*'
 }
 
 @test "NPUs: a process that holds a device when the time is over is named, with what to do" {
   on_npus
   fails_on_npus ascend2p.sh "${HCCN[@]}" --max_restarts 3 --restart_wait 2
-  ended 9 "*no restart 1: after 2 s (--restart_wait) process $OTHER holds device 1 (python, 30000 MB); see to it: kill -9 $OTHER*: exit 9;*"
+  ended 9 "*no restart 1: after 2 s (--restart_wait) process $OTHER holds device 1 (python, 30000 MB); look into it with: kill -9 $OTHER*: exit 9;*"
   freed
 }
 
@@ -288,5 +288,5 @@ PY
   trains 3 5 8
   behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 --max_restarts 1 ./train.py
   eventually pkill -KILL -P "$LAUNCHER" -f mindspore-launch-attempts
-  ended 1 '*restart 1 of 1 in 1 s*no step further after 1 restart, as many as --max_restarts allows*'
+  ended 1 '*restart 1 of 1 in 1 s*no further step after 1 restart, the most that --max_restarts allows*'
 }

@@ -62,8 +62,8 @@ def test_the_host_of_rank_0_has_counted_the_restarts_of_all_hosts(host):
 
 def test_another_restart_would_not_help_any_host(host):
     hears(host, "again 0 3 127.0.0.2 rank 1 failed")
-    hears(host, "over 0 2 no step further after 2 restarts")
+    hears(host, "over 0 2 no further step after 2 restarts")
     hears(host, "over 0 3 again")
     assert (host.in_vain(), host.others_end()) == (2, True)
-    assert host.why_not_ready() == "no step further after 2 restarts"
-    assert host.run.told == ["no step further after 2 restarts; the job ends"]
+    assert host.why_not_ready() == "no further step after 2 restarts"
+    assert host.run.told == ["no further step after 2 restarts; the job ends"]

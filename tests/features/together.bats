@@ -128,7 +128,7 @@ for step in range(1, 9999):
 END
   behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py
   eventually grep -qF "ranks 0,1 wrote into one file, " "$BATS_TEST_TMPDIR/stderr"
-  end_by TERM 143 '*net.ckpt: what is in it may be damaged*rank  device*net.ckpt: what is in it may be damaged*'
+  end_by TERM 143 '*net.ckpt: its content may be damaged*rank  device*net.ckpt: its content may be damaged*'
 }
 
 @test "two ranks write one file within milliseconds, as MindSpore does: the kernel tells when" {
@@ -147,7 +147,7 @@ for step in range(1, 9999):
     time.sleep(1)
 END
   behind bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 saves.py
-  eventually grep -qF "ckpt/a/net.tmp: what is in it may be damaged" "$BATS_TEST_TMPDIR/stderr"
+  eventually grep -qF "ckpt/a/net.tmp: its content may be damaged" "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143 '*ranks 0,1 wrote into one file, *rank  device*ranks 0,1 wrote into one file, *'
   [[ $stderr != *own_* ]] || fail "$stderr"
 }

@@ -38,7 +38,7 @@ found() {
 }
 
 @test "a rank that takes no gradient leaves the others" {
-  trains frozen 3 60 "*the loss of rank 2 began like the others' and left them: *"
+  trains frozen 3 60 "*the loss of rank 2 began like the others' and then diverged: *"
   [[ "$(found)" = "[('drifts', [2])]" ]] || fail "$stderr"
 }
 

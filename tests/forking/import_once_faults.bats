@@ -29,7 +29,7 @@ importing() {
 
 @test "an import that never returns: --hang_timeout names the module, and where it is, then and later" {
   waits
-  local -r where="the job hung: the process that imports for all ranks was at the import of heavy, in wait (*threading.py:*), called from load (*heavy.py:5)"
+  local -r where="the job hung: the process that imports for all ranks was importing heavy, in wait (*threading.py:*), called from load (*heavy.py:5)"
   # shellcheck disable=SC2031 # of this test alone
   ends 124 "*launch.sh: $where; its stacks are in logs/launch-*/imports.stack"$'\n'* "${CPU[@]}" --hang_timeout 1 program.py
   [[ $stderr != *sitecustomize* && $stderr != *'no stack is known'* ]] || fail "$stderr"
@@ -44,7 +44,7 @@ importing() {
   behind "${CPU[@]}" --hang_timeout 3 program.py
   eventually importing
   eventually stopped "$IMPORTER"
-  ended 124 '*was at the import of heavy, stopped by SIGSTOP or a debugger, in *'
+  ended 124 '*was importing heavy, stopped by SIGSTOP or a debugger, in *'
 }
 
 @test "a signal to the importing process ends the job, with the code of the signal" {

@@ -254,7 +254,7 @@ def test_forks_that_would_be_no_children_of_ours_are_not_made():
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        ("late - 30", "after 30 s not all ranks of the host were there"),
+        ("late - 30", "after 30 s not all ranks of the host had connected"),
         ("folder - /a b\tNo space left on device", "/a b cannot be written: No space left on device"),
         ("differs - OMP_NUM_THREADS", "OMP_NUM_THREADS is read at the import, and differs from rank to rank"),
         ("error heavy ValueError: \x1b[2J", r"the import of heavy failed: ValueError: \x1b[2J"),

@@ -65,9 +65,9 @@ def test_every_script_is_a_preset():
     "words, status, said",
     [
         ([], 2, "mslaunch: a program, a config or a command is missing; see: "),
-        (["table"], 2, "mslaunch: table: a word is missing: build, check, merge, show"),
+        (["table"], 2, "mslaunch: table: add a command: build, check, merge, show"),
         (["table", "chek"], 2, "mslaunch: table chek: write one of build, check, merge, show"),
-        (["daignose"], 2, "mslaunch: daignose: no command, no program on PATH and no file has this name; did you mean"),
+        (["daignose"], 2, "mslaunch: daignose: no such command, program on PATH or file; did you mean"),
         (["help", "restrats"], 2, "mslaunch: help restrats: no such page; did you mean restarts?"),
         (["--bogus", "x.py"], 2, "mslaunch: unknown option --bogus; see: "),
         (["watch", "--bogus"], 2, "mslaunch watch: error: unrecognized arguments: --bogus"),

@@ -211,7 +211,7 @@ def same_addresses(hosts):
             lambda hosts: hosts.fault("10.99.0.2", "unreached"),
             ["10.99.0.2: no answer; ssh: connect to host HOST port 22: No route to host (exit 255)"],
         ),
-        (lambda hosts: hosts.fault("10.99.0.2", "silent"), ["10.99.0.2: no answer; it said nothing (exit 0)"]),
+        (lambda hosts: hosts.fault("10.99.0.2", "silent"), ["10.99.0.2: no answer; it printed nothing (exit 0)"]),
         (lambda hosts: hosts.fault("10.99.0.2", "cut"), ["10.99.0.2: no answer"]),
         (lambda hosts: hosts.fault("10.99.0.2", "old"), ["10.99.0.2: no answer"]),
         (same_addresses, ['10.99.0.2: device_ip "192.168.0.1" of server "10.99.0.2" belongs to']),
@@ -264,7 +264,7 @@ def test_hosts_that_know_only_their_loopback_address_are_told_so():
     answers = [answer(name, table) for name in ("node1", "node2")]
     lines = ask._without_address(answers)
     assert [line.partition(":")[0] for line in lines] == ["node1", "node2"]
-    assert "its name resolves to no address that other hosts reach" in lines[0]
+    assert "its name does not resolve to an address that other hosts can reach" in lines[0]
     assert ask._without_address(answers[:1]) == []
 
 
@@ -316,7 +316,9 @@ def test_what_to_do_about_ssh_is_said(said, hint):
 @pytest.mark.parametrize("said", ["bash: cd: /x: No such file or directory", "/usr/bin/env: '/p': No such file"])
 def test_a_host_without_the_project_is_told_so(said):
     (line,) = ask._about_silent({"node1": Ended(127, "", said)})
-    assert "; it needs Python at " in line and "and this project in it or at " in line and sys.executable in line
+    assert (
+        "; that host needs Python at " in line and "with this project in it or at " in line and sys.executable in line
+    )
 
 
 def versions(monkeypatch, **words):
@@ -340,8 +342,8 @@ def test_hosts_of_another_version_are_told_in_few_lines_and_not_believed(monkeyp
     hosts, lines = versions(monkeypatch, n1=other, n2=own, n3=other, n4=None, n5=["$(x)", {}], n6=[[1]])
     assert hosts == ["n2"]
     assert [line.partition(";")[0] for line in lines] == [
-        "n[1,3]: another version of this project is there: 9.9.9",
-        "n[4-6]: another version of this project is there: unknown",
+        "n[1,3]: another version of this project: 9.9.9",
+        "n[4-6]: another version of this project: unknown",
     ]
 
 
@@ -400,4 +402,4 @@ def test_cards_that_another_version_describes_are_told_and_not_judged(monkeypatc
     servers = [rank_table.Server("", "10.0.0.1", [], ["10.0.0.1"])]
     monkeypatch.setattr(ask, "ask", lambda *_: ([answer("10.0.0.1", content)], []))
     found, (line,) = cards_collect.of_all_hosts(asker({"10.0.0.1": "10.0.0.1"}), servers, False)
-    assert found == {} and "another version of this project answers there; install the same on all hosts" in line
+    assert found == {} and "has another version of this project; install the same version on all hosts" in line

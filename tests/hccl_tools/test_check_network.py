@@ -68,7 +68,7 @@ def test_a_network_that_is_well_is_exit_0_and_a_matrix_of_ok(network):
     ended = network.check()
     assert (ended.returncode, ended.stdout.count("ok")) == (0, 8), ended.stderr
     assert "8 devices asked on 1 of 2 servers, 0 with a problem" in ended.stdout
-    assert "server 10.0.0.2 is not this host and was not asked; --hostfile FILE asks all" in ended.stderr
+    assert "server 10.0.0.2 is not this host and was not checked; --hostfile FILE checks all servers" in ended.stderr
 
 
 def test_without_rich_that_is_said_before_a_card_is_asked(network, tmp_path, monkeypatch):

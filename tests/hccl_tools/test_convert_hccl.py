@@ -118,12 +118,12 @@ def test_a_list_of_hosts_says_that_spares_and_users_are_not_in_a_table(converted
         (
             good_tables.edited(good_tables.heterogeneous(), {"/node_list/1/ranks/0/device_id": "-1"}),
             "1.0",
-            "has no ranks on processors, as device -1 of server 10.0.0.2 of the table",
+            "cannot have ranks on processors, but the table has them: device -1 of server 10.0.0.2",
         ),
         (
             good_tables.edited(good_tables.super_pods(), {f"/server_list/{n}/host_ip": ... for n in (1, 2)}),
             "1.1 --job x",
-            "needs the address of each server, and has only the name of node_1, node_2; give a table",
+            "needs the address of each server, but the table has only the name of node_1, node_2; give a table",
         ),
         (
             good_tables.edited(good_tables.servers(1), {"/server_list/0/device/0/device_ip": ...}),
@@ -133,7 +133,7 @@ def test_a_list_of_hosts_says_that_spares_and_users_are_not_in_a_table(converted
         (
             good_tables.edited(good_tables.servers(1), {"/server_list/0/host_ip": "fd00::1"}),
             "hosts",
-            "fd00::1 is an IPv6 address, which Open MPI takes in no list of hosts",
+            "fd00::1 is an IPv6 address, which Open MPI does not accept in a list of hosts",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) and "\n" not in value and len(value) < 12 else "",
@@ -156,7 +156,7 @@ def test_ranks_that_the_cloud_format_would_number_in_another_way_are_refused(con
     document = table(2, edits={"/server_list/0/device/0/rank_id": "1", "/server_list/0/device/1/rank_id": "0"})
     status, _, err = converted(document, "--to", "cloud", "--job", "x")
     assert status == 1
-    assert "HCCL would make device 0 of server 10.0.0.1 rank 0, and it is rank 1 in the table" in err
+    assert "HCCL would make device 0 of server 10.0.0.1 rank 0, but it is rank 1 in the table" in err
 
 
 def test_a_table_outside_of_super_pods_says_so(converted, table):
@@ -276,7 +276,7 @@ def test_the_result_goes_where_output_says_and_its_path_is_printed(converted, ta
     assert (status, out, err) == (0, f"{world}/new.json\n", "")
     assert ranks(json.loads((world / "new.json").read_text())) == ranks(table(2))
     assert converted(table(2), "--to", "1.0", "--output", "new.json")[0] == 0  # the same text again
-    assert "one .json" in converted(table(2), "--to", "1.0", "--output", "new.txt")[2].replace('"', "")
+    assert ".json exactly once" in converted(table(2), "--to", "1.0", "--output", "new.txt")[2].replace('"', "")
 
 
 @pytest.mark.parametrize("name", ["t.json", "notes.txt", "."])

@@ -179,11 +179,11 @@ def test_hosts_of_another_version_are_one_line_with_the_command_that_helps(monke
         r"rsync -a -s --delete /my\ project/{{hccl_tools,tools}} {0}:/my\ project/"
     )
     assert lines == [
-        "node[1-6,8-99]: another version of this project is there, in /opt/x: 1.0.1; here is 1.0.0; "
+        "node[1-6,8-99]: another version of this project in /opt/x: 1.0.1; this host has 1.0.0; "
         + copy.format("node1"),
         f"node100: this project is neither at /my project there nor installed in {sys.executable}; "
         + copy.format("node100"),
-        "node101: another version of this project is there, in /opt/x: 1.0.0, with files cccccccc; here is 1.0.0, "
+        "node101: another version of this project in /opt/x: 1.0.0, with files cccccccc; this host has 1.0.0, "
         "with files aaaaaaaa; " + copy.format("node101"),
     ]
 

@@ -67,8 +67,8 @@ def test_json_is_what_was_made(build):
         ({"topo_file_path": "x", "y": 1}, [], "has no rank_list with the devices of this host, only: topo_file_path"),
         ("[]", [], "has no rank_list with the devices of this host, only: -; let the driver or MindCluster write it"),
         ("{", [], "root.json: line 1, column 2: "),
-        (described(edits={"/rank_list/1/device_id": 0}), [], "/rank_list/1: device_id is not a number, or that of an"),
-        (described(edits={"/rank_list/1/device_id": "1"}), [], "/rank_list/1: device_id is not a number, or that of"),
+        (described(edits={"/rank_list/1/device_id": 0}), [], "/rank_list/1: device_id is not a number, or repeats"),
+        (described(edits={"/rank_list/1/device_id": "1"}), [], "/rank_list/1: device_id is not a number, or repeats"),
         (described(edits={"/rank_list/0/level_list": ...}), [], "no table was written: /rank_list/0: "),
         (
             described(edits={"/rank_list/0/level_list/0/net_type": "\x1b[2J"}),
@@ -93,7 +93,10 @@ def test_a_host_without_a_description_is_told_where_it_comes_from(world, in_proc
 
 def test_the_address_of_a_server_has_no_place_in_such_a_table(build):
     status, out, err = build("--server_ip", "10.0.0.1")
-    assert (status, out) == (2, "") and "the table of a 950 host has no address of the host; leave it out" in err
+    assert (status, out) == (
+        2,
+        "",
+    ) and "the table of a 950 host does not contain the host's address; leave the option out" in err
 
 
 def test_a_description_is_called_by_its_name_where_a_table_is_wanted(world):

@@ -75,7 +75,9 @@ def test_a_refusal_is_exit_1_a_line_a_problem_and_no_file(merge, world):
     merge("a.json", "b.json")
     status, out, err = merge("a.json", "b.json", "hccl_2s_5p.json", "--output", "t.json")
     assert (status, out) == (1, "")
-    assert err.splitlines()[0].startswith("merge_hccl.py: hccl_2s_5p.json: already holds the servers of a.json, b.json")
+    assert err.splitlines()[0].startswith(
+        "merge_hccl.py: hccl_2s_5p.json: already contains the servers of a.json, b.json"
+    )
     assert err.splitlines()[1:] == ["merge_hccl.py: no table was written (1 problem)"]
     assert not (world / "t.json").exists()
 

@@ -124,8 +124,8 @@ AB = merging.merge(named(A, B))
         ([A, server_table("10.0.0.1", 7)], 'b.json: server_id "10.0.0.1" is in a.json too'),
         ([A, B, copy.deepcopy(A)], 'c.json: server_id "10.0.0.1" is in a.json too'),
         ([AB, AB], 'b.json: server_id "10.0.0.1" and 1 more is in a.json too'),
-        ([A, B, AB], "c.json: already holds the servers of a.json, b.json (an earlier result of merging?)"),
-        ([A, AB, C], "b.json: already holds the servers of a.json"),
+        ([A, B, AB], "c.json: already contains the servers of a.json, b.json (the result of an earlier merge?)"),
+        ([A, AB, C], "b.json: already contains the servers of a.json"),
     ],
 )
 def test_servers_in_two_tables_are_refused_in_one_line_with_both_names(tables, beginning):
@@ -257,4 +257,4 @@ def test_super_pods_that_interleave_by_server_id_are_refused():
     with pytest.raises(merging.Refused) as error:
         merging.combine(named(*tables))
     (line,) = error.value.lines
-    assert line.startswith('server "10.0.0.3" of super pod "0": by server_id it comes after')
+    assert line.startswith('server "10.0.0.3" of super pod "0": its server_id sorts after')

@@ -63,8 +63,8 @@ def test_a_host_that_is_given_twice_is_told_by_its_addresses(merge, files):
     assert (status, out) == (1, "")
     first, second = err.splitlines()
     assert first == (
-        f'merge_hccl.py: h0.json: address "{good_tables.eid(0, 0)}" of rank 0 on net_layer 0 is that of rank 0 in'
-        f" {files[0]}; give each host once"
+        f'merge_hccl.py: h0.json: address "{good_tables.eid(0, 0)}" of rank 0 on net_layer 0 also belongs to rank 0 in'
+        f" {files[0]}; list each host once"
     )
     assert second == "merge_hccl.py: no table was written (1 problem)"
 

@@ -90,7 +90,7 @@ def test_all_devices_are_asked_at_the_same_time(a3, programs_run):
 
 def test_a_host_in_no_super_pod_is_no_failure_and_told_apart_from_one_without_npu_smi(a3, tmp_path):
     a3.set("pod", "none")
-    assert super_pod.of_devices([0, 1]) == (None, "npu-smi says that this host is in no super pod")
+    assert super_pod.of_devices([0, 1]) == (None, "npu-smi reports that this host is not in a super pod")
     (tmp_path / "programs" / "npu-smi").unlink()
     pod, why = super_pod.of_devices([0])
     assert pod is None and why.startswith("npu-smi is not on PATH")
@@ -99,10 +99,10 @@ def test_a_host_in_no_super_pod_is_no_failure_and_told_apart_from_one_without_np
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ("garbage", "device 1 has no SDID: `npu-smi info -t spod-info -i 0 -c 1` said: SDID "),
-        ("silent", "said: nothing (exit 0)"),
-        ("fail", "said: dcmi module initialize failed. ret is -8005 (exit 255)"),
-        ("none", "device 1 is in no super pod but others of this host are"),
+        ("garbage", "device 1 has no SDID: `npu-smi info -t spod-info -i 0 -c 1` printed: SDID "),
+        ("silent", "printed: nothing (exit 0)"),
+        ("fail", "printed: dcmi module initialize failed. ret is -8005 (exit 255)"),
+        ("none", "device 1 is not in a super pod, but other devices of this host are"),
         ("other_pod", "the devices of this host are in several super pods: 0, 1"),
     ],
 )
@@ -176,7 +176,9 @@ def test_a_host_in_no_super_pod_has_a_version_1_0_table_and_that_is_said(build, 
     table = table_of(answer)
     assert (table["version"], "super_pod_list" in table) == ("1.0", False)
     assert len(table["server_list"][0]["device"]) == 16
-    assert "version 1.0, which HCCL accepts outside super pods only: npu-smi says that this host is in" in answer[2]
+    assert (
+        "version 1.0, which HCCL accepts outside super pods only: npu-smi reports that this host is not in" in answer[2]
+    )
 
 
 def test_a_npu_smi_that_fails_makes_no_table(build, cards, a3, world):

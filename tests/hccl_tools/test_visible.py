@@ -137,7 +137,7 @@ def test_the_gpus_that_the_ranks_see(nvidia_smi, monkeypatch, text, ids, certain
         ("all", '"all" is neither a number nor the UUID of a GPU; see: nvidia-smi -L'),
         ("0,,1", '"" is neither a number'),
         ("GPU-9", "no GPU here has this UUID"),
-        ("GPU-", "several GPUs here have UUIDs that begin so"),
+        ("GPU-", "the UUIDs of several GPUs here begin like this"),
     ],
 )
 def test_gpus_that_cuda_would_not_show(nvidia_smi, monkeypatch, text, fault):

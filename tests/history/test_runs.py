@@ -113,7 +113,7 @@ def test_a_restarted_run_says_how_far_each_attempt_came_and_how_many_were_in_vai
     first = {**END, "exit": 1, "first_failure": "1", "progress": {"steps": 5, "reached": 5, "counted": False}}
     second = {**first, "progress": {"steps": 0, "counted": True, "error": "ValueError: no"}}
     add(1, {**second, "attempts": [first, second]})
-    assert said()[1].splitlines()[1].endswith("  rank 1 failed first; 2 restarts, 2 in vain")
+    assert said()[1].splitlines()[1].endswith("  rank 1 failed first; 2 restarts, 2 without progress")
     (run,) = json.loads(said("--json")[1])
     one = {"steps": 0, "reached": None, "counted": True, "cause": "ValueError: no"}
     assert run["attempts"] == [{"steps": 5, "reached": 5, "counted": False, "cause": "rank 1 failed first"}, one, one]
@@ -214,7 +214,7 @@ def test_without_a_terminal_nothing_is_removed_without_yes(add, said, monkeypatc
     folder = add(1)
     monkeypatch.setattr("sys.stdin", io.StringIO("yes\n"))
     status, _, err = said("clean", "--keep", "0")
-    assert (status, err) == (2, "runs.py: nothing was removed: nobody is here to say yes; add --yes\n")
+    assert (status, err) == (2, "runs.py: nothing was removed: there is no terminal to ask for a yes; add --yes\n")
     assert folder.exists()
     assert said("clean", "--keep", "0", "--yes")[2] == "runs.py: removed: 1 run\n"
     assert not folder.exists()

@@ -94,7 +94,7 @@ PY
 }
 
 @test "an address of one link is refused" {
-  ends 78 '*--master_addr fe80::1: fe80::1 is an address of one link only; give an address that all hosts reach*' \
+  ends 78 '*--master_addr fe80::1: fe80::1 is a link-local address; give an address that all hosts reach*' \
     launch run_msrun.sh --worker_num 2 --master_addr fe80::1 config.yaml
 }
 
@@ -148,6 +148,6 @@ PY
   printf 'six-%d slots=2\n' 0 1 >hosts
   stubbed run_cluster.sh --device_target CPU --config config.yaml --hostfile hosts data
   run --separate-stderr on 0 "${STUBBED[@]}"
-  [[ $status -eq 78 && $stderr == *'--hostfile: six-0, six-1 have addresses of IPv6 only, '*'type the command on each host'* ]] \
+  [[ $status -eq 78 && $stderr == *'--hostfile: six-0, six-1 have only IPv6 addresses, '*'type the command on each host'* ]] \
     || fail "$status: $output $stderr"
 }

@@ -60,7 +60,7 @@ setup() {
 @test "a hang has one verdict, wherever one asks, and a rank that SIGSTOP holds is named" {
   STUB_DO='0: wait; 1: stop; 2: wait' PATH=$(without py-spy) \
     ends 124 '*' launch launch.sh -n 3 --hang_timeout 4 ./config.yaml
-  local verdict='the job hung: rank 1 did not run, by SIGSTOP or in a debugger'
+  local verdict='the job hung: rank 1 did not run, stopped by SIGSTOP or a debugger'
   [[ $stderr == *"rank 1: stopped by SIGSTOP or a debugger, in <lambda> ("*"$verdict"* ]] || fail "$stderr"
   [[ "$(python "$PROJECT/tools/diagnose.py" logs/latest)" = "$verdict" ]]
   [[ "$(python "$PROJECT/tools/runs.py")" = *"$verdict" ]]

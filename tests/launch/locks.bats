@@ -115,7 +115,7 @@ waiting_job() {
   kill -KILL "$FIRST"
   eventually gone "$FIRST"
   run -78 --separate-stderr launch_npu ascend1p.sh config.yaml
-  [[ $stderr == *"(process $FIRST of "*", since "*"; it has ended, but a rank of it may still run: see fuser -v $MINE/$FIRST."* ]] \
+  [[ $stderr == *"(process $FIRST of "*", since "*"; it has ended, but one of its ranks may still run: see fuser -v $MINE/$FIRST."* ]] \
     || fail "$stderr"
 }
 

@@ -57,14 +57,14 @@ has() {
     refused_later "$code" "msrun_launcher.sh: $message" bash "$SCRIPTS/msrun_launcher.sh" --device_target CPU $words
   done <<'LIST'
 2||COMMAND is missing; see: *
-2|net.py 1 2|2 words after the command; write none, WORKER_NUM, 5 or 8; see: *
-2|net.py 1 2 3 4 5 6 7 8 9|9 words after the command; *
+2|net.py 1 2|2 arguments after the command; write none, WORKER_NUM alone, 5 or 8; see: *
+2|net.py 1 2 3 4 5 6 7 8 9|9 arguments after the command; *
 2|Qnet.py|the quoted command: a quote is not closed: Qnet.py
 2|net.py two|--worker_num two is not a number from 1 to 65536
 2|net.py 2 8118 out maybe 99|JOIN maybe: write True or False; *
 2|net.py 2 8118 out False soon|--cluster_time_out soon is not a time: *
 2|--worker_num 4 net.py 2|--worker_num 4 and the word 2 after the command contradict each other; *
-2|net.py 4 2 127.0.0.1 8118 0 out False 99|--master_addr 127.0.0.1 is reached from this host only; *
+2|net.py 4 2 127.0.0.1 8118 0 out False 99|--master_addr 127.0.0.1 can be reached only from this host; *
 2|--train_script net.py net.py|unknown option --train_script*
 78|none.py|none.py: no such file in *
 LIST

@@ -155,13 +155,13 @@ stub_pods() {
 @test "lab: a pod is killed: the other ends at once, with 255, and names it" {
   stub_pods
   first_on 1 KILL
-  pod_ended 0 255 '*10.77.0.2: its launcher is lost: *; stopping the ranks of this host*exit 255*'
+  pod_ended 0 255 '*10.77.0.2: its launcher is disconnected: *; stopping the ranks of this host*exit 255*'
 }
 
 @test "lab: the node of a pod is cut off: the other ends, and names it" {
   stub_pods
   "$LAB_SH" link 1 down
-  pod_ended 0 255 '*10.77.0.2: its launcher is lost: Connection timed out; stopping the ranks of this host*exit 255*'
+  pod_ended 0 255 '*10.77.0.2: its launcher is disconnected: Connection timed out; stopping the ranks of this host*exit 255*'
 }
 
 @test "lab: the operator moves the job: both pods end with 138" {

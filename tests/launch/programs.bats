@@ -141,11 +141,11 @@ printed() {
 2|--pytest program.py --lr 1|launch.sh: unknown option --lr; see*
 78|folder|launch.sh: folder: is a folder; *
 78|folder.py/x.py|launch.sh: folder.py/x.py: no such file in *
-78|script.sh|launch.sh: script.sh has no run bit; type: chmod +x script.sh, or start it as: bash script.sh
-78|./run|launch.sh: ./run has the run bit, but is neither a binary nor begins with #!; start it as: bash ./run
+78|script.sh|launch.sh: script.sh is not executable; type: chmod +x script.sh, or start it as: bash script.sh
+78|./run|launch.sh: ./run is executable, but is neither a binary nor begins with #!; start it as: bash ./run
 78|-m nothing.at.all|launch.sh: -m nothing.at.all: * finds no such module; *
-2|-m|launch.sh: -m needs a module: -m MODULE words
-2|neither|launch.sh: neither: a config or a program? A config: --config neither; a program: python neither, *
+2|-m|launch.sh: -m needs a module: -m MODULE arguments
+2|neither|launch.sh: neither: is this a config or a program? For a config: --config neither; for a program: python neither, *
 2|--train_script program.py program.py|launch.sh: program.py is a program, and --train_script names another one*
 2|--config config.yaml config.yaml|launch.sh: --config and the argument CONFIG name two configs*
 2||launch.sh: PROGRAM or CONFIG is missing*
@@ -180,7 +180,7 @@ LIST
     # shellcheck disable=SC2086 # several words
     refused_later 2 "$script: $message" cpu "$script" $words program.py
   done <<'LIST'
-launch.sh|--nnodes 2|--nnodes 2: this host alone is --nnodes 1; several hosts: bash */scripts/run_msrun.sh *
+launch.sh|--nnodes 2|--nnodes 2: for this host alone, the value is --nnodes 1; several hosts: bash */scripts/run_msrun.sh *
 launch.sh|--worker_num 16 --local_worker_num 8|--local_worker_num 8: another option says 16; several hosts: *
 launch.sh|--cluster_time_out soon|--cluster_time_out soon is not a time: *
 launch.sh|--nproc_per_node many|--nproc_per_node many is not a whole number *

@@ -55,6 +55,6 @@ apart() {
   ends 0 '*' bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder --max_restarts 1 train.py
   [[ "$(cat logs/latest/folders/rank_0/result.txt result.txt)" = $'0mine' ]]
   rm -r logs train.log "${STUB_OUT:?}"/*
-  refused 2 "launch.sh: --rank_folder: ranks of this project's trainer write no file over one another's" \
+  refused 2 "launch.sh: --rank_folder: ranks of this project's trainer do not overwrite each other's files" \
     bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder "$PROJECT/configs/mnist/lenet5_digits.yaml"
 }

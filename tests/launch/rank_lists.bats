@@ -57,8 +57,8 @@ PY
   cluster_refused 78 "*hccl.json is of version 2.0, which does not say on which hosts its ranks are; name them in the order of the ranks: --table_hosts node1:8,node2:8, or a hostfile" \
     data hccl.json 4 2
   cluster_refused 78 "*--table_hosts: hccl.json has 4 ranks, the hosts have room for 3; *" --table_hosts 127.0.0.2:2,127.0.0.3:1 data hccl.json 4 2
-  cluster_refused 78 "*--table_hosts: how many ranks has 127.0.0.3? *" --table_hosts 127.0.0.2:2,127.0.0.3 data hccl.json 4 2
-  cluster_refused 78 "*by hccl.json host 127.0.0.2 would have ranks 0 to 2, and device 0 twice; *" --table_hosts 127.0.0.2:3,127.0.0.3:1 data hccl.json 4 3
+  cluster_refused 78 "*--table_hosts: the number of ranks on 127.0.0.3 is missing; *" --table_hosts 127.0.0.2:2,127.0.0.3 data hccl.json 4 2
+  cluster_refused 78 "*with hccl.json, host 127.0.0.2 would have ranks 0 to 2, and use device 0 twice; *" --table_hosts 127.0.0.2:3,127.0.0.3:1 data hccl.json 4 3
   cluster_refused 2 "*--table_hosts: *is neither a host's name*" --table_hosts '127.0.0.2:2,-oProxyCommand=x:2' data hccl.json 4 2
   table 127.0.0.2 127.0.0.3
   cluster_refused 2 "*hccl.json says on which hosts its ranks are; leave the option out" --table_hosts 127.0.0.2:2,127.0.0.3:2 data hccl.json 4 2

@@ -59,7 +59,7 @@ shown() {
 
 @test "a word for one rank that no shell expanded, or one to nothing: the hint comes before the start" {
   # shellcheck disable=SC2016 # the letters are meant
-  ends 0 'launch.sh: note: no shell reads the program*--per_rank_words before the program and --device_id={device} in it*launch.sh: 2 ranks*' \
+  ends 0 'launch.sh: note: no shell expands the program*--per_rank_words before the program and --device_id={device} after it*launch.sh: 2 ranks*' \
     bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU show.py '--device_id=$DEVICE_ID'
   ends 0 'launch.sh: note: --device_id has no value: *launch.sh: 2 ranks*' bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU show.py --device_id= --epochs 3
   # shellcheck disable=SC2016 # the shell of each rank expands it

@@ -77,17 +77,17 @@ resumes() {
 
 @test "another number of ranks: the copies are in the plan" {
   a_run ascend2p-20260101T000000Z-1
-  ends 0 '*are of 2 ranks; they are copied for 4*' own ascend4p.sh --log_dir runs --dry_run --resume config.yaml
+  ends 0 '*come from 2 ranks; they are copied for 4*' own ascend4p.sh --log_dir runs --dry_run --resume config.yaml
   [[ $output == *'/tools/convert_ckpt.py '*/ckpt*/resumed*' --ranks 4'$'\n'* ]] || fail "$output"
   [[ $output == *"train.resume_from="*"/resumed"* ]] || fail "$output"
 }
 
 @test "a word that is neither a run nor an argument is refused with both spellings" {
   mkdir runs
-  refuses 2 '*--resume runs/no: no run has this folder*--resume=FOLDER*--resume=newest runs/no;*' --resume runs/no config.yaml
-  refuses 2 '*--resume lates: no run has this folder*' --resume lates config.yaml
-  refuses 2 '*--resume runs: no run has this folder*' --resume runs config.yaml
-  refuses 2 '*--resume runs/no: no run has this folder*' config.yaml --resume runs/no
+  refuses 2 '*--resume runs/no: this is not the folder of a run*--resume=FOLDER*--resume=newest runs/no;*' --resume runs/no config.yaml
+  refuses 2 '*--resume lates: this is not the folder of a run*' --resume lates config.yaml
+  refuses 2 '*--resume runs: this is not the folder of a run*' --resume runs config.yaml
+  refuses 2 '*--resume runs/no: this is not the folder of a run*' config.yaml --resume runs/no
   refuses 2 '*--resume needs a value: --resume \[RUN\]*' --resume= config.yaml
   refuses 2 '*PROGRAM or CONFIG is missing*' --resume
 }
@@ -95,12 +95,12 @@ resumes() {
 @test "words that are arguments stay arguments" {
   mkdir runs data_set
   refuses 78 '*--resume: no run of config.yaml in runs has checkpoints*' --resume config.yaml
-  refuses 2 '*--resume knows the checkpoints of this project*' --resume ls
-  refuses 2 '*--resume knows the checkpoints of this project*' --resume -m json.tool
-  refused 2 '*--resume knows*RESUME=1 if it heeds that; for restarts: --restart_args' launch ascend2p.sh --resume config.yaml
+  refuses 2 '*--resume works for this project*' --resume ls
+  refuses 2 '*--resume works for this project*' --resume -m json.tool
+  refused 2 '*--resume works*RESUME=1 if it reads that; for restarts: --restart_args' launch ascend2p.sh --resume config.yaml
   refused 78 '*--resume: no run of config.yaml in runs has checkpoints*' \
     own run.sh --log_dir runs --config config.yaml --resume data 2
-  refused 2 '*--resume data_sat/x: no run has this folder*' own run.sh --config config.yaml --resume data_sat/x 2
+  refused 2 '*--resume data_sat/x: this is not the folder of a run*' own run.sh --config config.yaml --resume data_sat/x 2
 }
 
 @test "RESUME=1 of the user's, without a checkpoint, is not trained anew in silence" {

@@ -137,9 +137,9 @@ signal.pause()' "$port" >taken 3>&- &
 
 @test "RANK_START is not this host's" {
   table 127.0.0.2 192.0.2.9
-  cluster_refused 78 "*RANK_START 2 is the first rank of 192.0.2.9; this host is another: 127.0.0.2 has ranks 0 to 1; type 0 here" \
+  cluster_refused 78 "*RANK_START 2 is the first rank of 192.0.2.9; this host is a different server: 127.0.0.2 has ranks 0 to 1; type 0 here" \
     data hccl.json 4 2
-  cluster_refused 78 "*RANK_START 1 is the first rank of no server of the table; *type 0 here" data hccl.json 4 1
+  cluster_refused 78 "*RANK_START 1 is not the first rank of any server in the table; *type 0 here" data hccl.json 4 1
 }
 
 # refuses STATUS PATTERN WORD...: as cluster_refused; all_refused asks it
@@ -225,10 +225,10 @@ kept() {
 
 @test "names that no host has, of several servers: the table must say where they are" {
   named_table no-such-job-0.invalid no-such-job-1.invalid=127.0.0.3
-  cluster_refused 78 "*server no-such-job-0.invalid, which has rank 0, has no address (*); write it into the table as \"host_ip\" beside server_id*" \
+  cluster_refused 78 "*server no-such-job-0.invalid, which has rank 0, has no address (*); write it into the table as \"host_ip\" next to server_id*" \
     data hccl.json 4 2
   named_table 127.0.0.256 no-such-job-1.invalid=127.0.0.3
-  cluster_refused 78 "*server 127.0.0.256, which has rank 0, has no address: it is nearly one, but mistyped; correct it" data hccl.json 4 2
+  cluster_refused 78 "*server 127.0.0.256, which has rank 0, has no address: it looks like a mistyped IP address; correct it" data hccl.json 4 2
 }
 
 # ---- hostfiles that cannot be ----------------------------------------------------------------------
@@ -238,7 +238,7 @@ kept() {
   local -A bad=(
     ['127.0.0.2 slots=0']="*hosts:1: slots=0: a host without slots runs nothing*"
     ['::1 slots=2']="*hosts:1: ::1 is an IPv6 address*"
-    ['127.0.0.[2-']="*hosts:1: 127.0.0.[2-: a bracket has no partner*"
+    ['127.0.0.[2-']="*hosts:1: 127.0.0.[2-: unbalanced brackets*"
     [$'127.0.0.2 slots=2\n127.0.0.2 slots=2']="*hosts:2: 127.0.0.2 is in line 1 too*"
     [$'# none\n\n']="*hosts: there is no host in it*"
     [$'127.0.0.2 slots=2\n127.0.0.3 slots=4']="*different numbers of slots (2, 4)*"
@@ -370,7 +370,7 @@ kept() {
 @test "lab: typed on each host, with RANK_START of the other" {
   lab_up 2
   table 10.77.0.1 10.77.0.2
-  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is another: 10.77.0.2 has ranks 2 to 3; type 2 here" \
+  refused 78 "*RANK_START 0 is the first rank of 10.77.0.1; this host is a different server: 10.77.0.2 has ranks 2 to 3; type 2 here" \
     cluster_on 1 data hccl.json 4 0
 }
 

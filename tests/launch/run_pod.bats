@@ -45,7 +45,7 @@ setup() {
   pod 1 --
   eventually ranks_up 0 1 2 3
   kill -KILL "${PIDS[1]}"
-  pod_ended 0 255 '*: 127.0.0.3: its launcher is lost: it has closed the connection; stopping the ranks of this host*exit 255*'
+  pod_ended 0 255 '*: 127.0.0.3: its launcher is disconnected: it has closed the connection; stopping the ranks of this host*exit 255*'
 }
 
 @test "the pod of rank 0 is killed: the others end at once" {
@@ -55,7 +55,7 @@ setup() {
   pod 1 --
   eventually ranks_up 0 1 2 3
   kill -KILL "${PIDS[0]}"
-  pod_ended 1 255 '*: 127.0.0.2: its launcher is lost: it has closed the connection; stopping the ranks of this host*'
+  pod_ended 1 255 '*: 127.0.0.2: its launcher is disconnected: it has closed the connection; stopping the ranks of this host*'
 }
 
 @test "the pod waits for the table, and says for what: missing, empty, initializing, half, of another job" {
@@ -66,7 +66,7 @@ setup() {
   printf '{"status": "initializing"}' >"$TABLE"
   eventually says 1 "waiting: the status of $TABLE is \"initializing\", not \"completed\" ("
   table | head -c 300 >"$TABLE"
-  eventually says 1 "waiting: $TABLE is not whole: "
+  eventually says 1 "waiting: $TABLE is incomplete: "
   table 127.0.0.7 127.0.0.8 >"$TABLE"
   eventually says 1 "has servers 127.0.0.7, 127.0.0.8, none of which is this pod (POD_IP=127.0.0.3, XDL_IP=192.168.1.2)"
   table 127.0.0.7 127.0.0.3 127.0.0.8 >"$TABLE"
@@ -225,7 +225,7 @@ not_yet() {
   local saved
   saved=$(<"$TABLE")
   printf '%s' "${saved:0:200}" >"$TABLE"
-  eventually says 0 "note: $TABLE is not whole: "
+  eventually says 0 "note: $TABLE is incomplete: "
   eventually says 1 '; the ranks have a copy and go on'
   printf '%s\n\n' "$saved" >"$TABLE"
   kill -0 "${PIDS[0]}" && kill -0 "${PIDS[1]}"

@@ -50,7 +50,7 @@ setup() {
 2 127.0.0.2 $PORT 2 -
 3 127.0.0.2 $PORT 3 -" ]]
   kill -TERM "${PIDS[0]}"
-  pod_ended 0 143 "*run_pod.sh: this pod has MindSpore's scheduler and no ranks, logs in logs0/*"
+  pod_ended 0 143 "*run_pod.sh: this pod runs no ranks, only MindSpore's scheduler, logs in logs0/*"
   nobody_left
 }
 
@@ -118,9 +118,9 @@ wrong() {
 }
 
 @test "contradictory and wrong variables are refused, each with its names" {
-  wrong 78 '*contradictory variables: MS_NODE_RANK says 1, JOB_COMPLETION_INDEX says 0; correct the manifest*' \
+  wrong 78 '*contradictory variables: MS_NODE_RANK is 1, but JOB_COMPLETION_INDEX is 0; correct the manifest*' \
     MS_NODE_RANK=1 JOB_COMPLETION_INDEX=0 MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 --
-  wrong 78 '*contradictory variables: VC_WORKER_HOSTS says 3, MS_WORKER_NUM / MS_LOCAL_WORKER says 2;*' \
+  wrong 78 '*contradictory variables: VC_WORKER_HOSTS is 3, but MS_WORKER_NUM / MS_LOCAL_WORKER is 2;*' \
     VC_WORKER_HOSTS=a,b,c MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 VK_TASK_INDEX=1 --
   wrong 78 '*5 ranks in all (MS_WORKER_NUM) are not a multiple of 2 in each pod (MS_LOCAL_WORKER);*' MS_WORKER_NUM=5 MS_LOCAL_WORKER=2 --
   wrong 78 '*MS_NODE_RANK is 2, but the job has 2 pods (MS_WORKER_NUM / MS_LOCAL_WORKER), which count from 0;*' \
@@ -141,7 +141,7 @@ wrong() {
 }
 
 @test "on NPUs the number of devices differs from MS_LOCAL_WORKER" {
-  TARGET=Ascend wrong 78 '*contradictory variables: MS_LOCAL_WORKER says 8, ASCEND_VISIBLE_DEVICES says 4;*' \
+  TARGET=Ascend wrong 78 '*contradictory variables: MS_LOCAL_WORKER is 8, but ASCEND_VISIBLE_DEVICES is 4;*' \
     ASCEND_VISIBLE_DEVICES=0-3 MS_LOCAL_WORKER=8 MS_WORKER_NUM=16 MS_NODE_RANK=1 --
   all_refused
 }

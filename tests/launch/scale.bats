@@ -73,9 +73,9 @@ members() {
 @test "--console all of more logs than files may be open: it says so, and shows one" {
   ulimit -Sn 300
   ulimit -Hn 464
-  ends 0 '*--console all shows rank 0 only: 464 files must be open, and ulimit -n is 300; type: ulimit -n 464*' many 50 --console all
+  ends 0 '*--console all shows rank 0 only: it needs 464 open files, but ulimit -n is 300; type: ulimit -n 464*' many 50 --console all
   [[ $stderr != *'Too many open files'* ]]
   ulimit -Hn 463
-  ends 0 '*464 files must be open, and ulimit -n is 300; raise nofile in /etc/security/limits.conf to 65536 or more*' \
+  ends 0 '*it needs 464 open files, but ulimit -n is 300; raise nofile in /etc/security/limits.conf to 65536 or more*' \
     many 50 --console all
 }

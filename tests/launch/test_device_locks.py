@@ -59,7 +59,9 @@ def test_the_end_of_the_job_frees_its_devices_and_its_file_goes(locks):
 def test_the_message_says_that_the_launcher_has_ended_and_its_ranks_have_not(locks):
     job, _ = locks("one", 4, pid=free_pid())
     (holder,) = device_locks.held()
-    assert f"it has ended, but a rank of it may still run: see fuser -v {job.path})" in device_locks.words(holder, [4])
+    assert f"it has ended, but one of its ranks may still run: see fuser -v {job.path})" in device_locks.words(
+        holder, [4]
+    )
     elsewhere = holder.replace(namespace=holder.namespace + 1)  # its process has another number here
     assert "fuser" not in device_locks.words(elsewhere, [4])
 

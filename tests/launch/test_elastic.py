@@ -73,7 +73,7 @@ def test_the_cost_of_many_lost_hosts_is_bounded():
             {"spare": "3", "max_restarts": "1"},
             "abc",
             "",
-            "--spare 3: the job has 3 hosts in all, and one at least must",
+            "--spare 3: the job has 3 hosts in all, and at least one must",
         ),
         ({"spare": "9", "max_restarts": "1"}, "abc", "", "--spare 9: the job has 3 hosts in all"),
         ({"spare": "1", "max_restarts": "1"}, "a", "", "--spare 1: the job has 1 host in all"),
@@ -81,9 +81,14 @@ def test_the_cost_of_many_lost_hosts_is_bounded():
             {"spare": "1", "max_restarts": "1"},
             "abc",
             "b",
-            r"--spare 1: the hostfile has spare hosts, too \(b\); give one",
+            r"--spare 1: the hostfile also has spare hosts \(b\); give only one",
         ),
-        ({"max_restarts": "1"}, "ab", "ab", "every host of the hostfile is spare; remove the word from those that"),
+        (
+            {"max_restarts": "1"},
+            "ab",
+            "ab",
+            "every host of the hostfile is spare; remove the word spare from those that",
+        ),
     ],
 )
 def test_what_cannot_be_of_spare_hosts(given, hosts, marked, said):
@@ -95,8 +100,11 @@ def test_what_cannot_be_of_spare_hosts(given, hosts, marked, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"min_ranks": "2"}, "--min_ranks 2: fewer ranks come only by restarts; add --max_restarts N"),
-        ({"min_ranks": "5", "max_restarts": "1"}, "--min_ranks 5: the job begins with 4 ranks; give at most as many"),
+        ({"min_ranks": "2"}, "--min_ranks 2: the number of ranks can only drop at a restart; add --max_restarts N"),
+        (
+            {"min_ranks": "5", "max_restarts": "1"},
+            "--min_ranks 5: the job begins with 4 ranks; give at most that number",
+        ),
     ],
 )
 def test_what_cannot_be_of_the_least_number_of_ranks(given, said):
@@ -243,7 +251,9 @@ def test_each_loss_is_remembered_and_the_trainer_knows_all_numbers_of_ranks(run,
 
 
 def test_with_too_few_ranks_there_is_no_restart_and_the_loss_is_written_down(run, again):
-    with pytest.raises(Refusal, match="no restart 1: 4 ranks can still run, --min_ranks is 5; lost: b; ") as refusal:
+    with pytest.raises(
+        Refusal, match="no restart 1: only 4 ranks can still run, but --min_ranks is 5; lost: b; "
+    ) as refusal:
         again("b", min_ranks="5")
     assert refusal.value.status == REFUSED
     assert document_of(run)["lost_hosts"][0]["host"] == "b" and len(document_of(run)["ranks"]) == 6
@@ -302,9 +312,9 @@ def test_a_whole_network_of_more_ranks_is_gone_on_with(tmp_path):
         saved(tmp_path, rank, 6, 1)
         saved(tmp_path, rank, 6, 2)
     assert chosen(tmp_path, 3, 4, []) == ("rank_3/lenet5-2_5.ckpt", 2)
-    with pytest.raises(CheckpointError, match="is of a job of 6 ranks, this one has 4"):
+    with pytest.raises(CheckpointError, match="comes from a job of 6 ranks, but this job has 4"):
         chosen(tmp_path, 3, 4, [], earlier=())
-    with pytest.raises(CheckpointError, match="of the network lenet5"):
+    with pytest.raises(CheckpointError, match="for the network lenet5"):
         choosing.choose(str(tmp_path), 3, 4, "resnet50", None, (6,))
 
 
@@ -339,7 +349,7 @@ def test_on_a_disk_with_very_many_ranks_a_rank_looks_at_its_own_only(tmp_path):
 
 def test_a_host_without_the_checkpoints_of_the_others_is_no_reason_to_begin_anew(tmp_path):
     with pytest.raises(
-        CheckpointError, match=r"no checkpoint is on all the others: rank 0 cannot go on; save where all"
+        CheckpointError, match=r"no checkpoint is on all the other hosts: rank 0 cannot continue; save where all"
     ):
         chosen(tmp_path, 0, 4, [[(RUN, 1, 5)]])
 
@@ -391,7 +401,7 @@ def other_size(tmp_path, mode="data_parallel", whole=1, ranks=6):
 def test_checkpoints_of_a_whole_network_need_no_conversion(tmp_path):
     plan, said = other_size(tmp_path)
     assert plan.resumed is None and plan.trainer[-1] == "a=1"
-    assert said == ["note: a step now has the samples of 4 ranks, not of 6 ranks; the learning rate stays"]
+    assert said == ["note: a step now has the samples of 4 ranks, not of 6 ranks; the learning rate is unchanged"]
 
 
 def test_layers_that_were_cut_by_hand_are_cut_anew(tmp_path):

@@ -71,7 +71,7 @@ def test_what_is_left_out(text, parts):
         ("-x", "neither a host's name nor an IPv4 address"),
         ("a:99", "99 is too large; device ids run from 0 to 64"),
         ("5-3", "runs backwards"),
-        ("n[1-2", "a bracket has no partner"),
+        ("n[1-2", "unbalanced brackets"),
         ("fd00::1", "a device is a number"),
         ("a;b", "neither a host's name"),
         ("\33[2J", "neither a host's name"),
@@ -122,7 +122,10 @@ def test_a_variable_that_limits_devices_counts_too(monkeypatch):
         ({"script_devices": "", "devices": "3", "exclude": "3"}, "leaves no device"),
         ({"script_devices": "", "devices": "0-3", "n": "4", "exclude": "3"}, "without --exclude 3 names 3, -n is 4"),
         ({"script_devices": "", "exclude": "n0"}, "--exclude n0: this is the only host of the launch; name devices"),
-        ({"script_devices": "", "exclude": "n1"}, "--exclude n1: run.sh starts ranks on this host only; hosts are"),
+        (
+            {"script_devices": "", "exclude": "n1"},
+            "--exclude n1: run.sh starts ranks on this host only; to exclude hosts,",
+        ),
         ({"script_devices": "", "exclude": "n1:2"}, "--exclude n1: run.sh starts ranks on this host only"),
     ],
 )
@@ -134,7 +137,7 @@ def test_what_cannot_be_left_out_on_this_host(given, fault):
 def test_under_msrun_the_same_words_may_be_typed_on_every_host():
     asked = request(engine="msrun", worker_num="4", exclude="n0:1,n7:0")
     assert devices_of(msrun.place(asked)) == [0, 2, 3, 4]
-    with pytest.raises(Refusal, match="--exclude n7: each host has its own command: do not type it there"):
+    with pytest.raises(Refusal, match="--exclude n7: each host has its own command: do not type it on that host"):
         msrun.place(asked.replace(exclude="n7"))
     with pytest.raises(Refusal, match="without --exclude 1 names 1, this host has 2 ranks"):
         msrun.place(request(engine="msrun", worker_num="2", devices="0,1", exclude="1"))
@@ -177,8 +180,8 @@ def test_ranks_of_mpirun_on_this_host_alone(given, found):
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"hosts": "a:2,b:2", "exclude": "c"}, "--exclude c: it is none of the job's hosts: a, b"),
-        ({"hosts": "a:2,b:2", "exclude": "3"}, r"this host is none of the job's \(a, b\); write HOST:3"),
+        ({"hosts": "a:2,b:2", "exclude": "c"}, "--exclude c: it is not one of the job's hosts: a, b"),
+        ({"hosts": "a:2,b:2", "exclude": "3"}, r"this host is not one of the job's hosts \(a, b\); write HOST:3"),
         ({"hosts": "a:2,b:2", "exclude": "a@b"}, "--exclude a@b leaves no host"),
         ({"hosts": "a:2,b:2", "exclude": "a:0,1"}, "a would have 0 of 2 ranks without devices 0,1; leave out the host"),
         ({"hosts": "a:2,b:2", "npernode": "2", "devices": "0,1", "exclude": "a:0"}, "a would have 1 of 2 ranks"),
@@ -220,7 +223,7 @@ def test_nodes_of_slurm_are_left_out_and_their_devices_are_not(monkeypatch):
     assert slurm.nodes_in_use(request(engine="srun", exclude="n[1,3]"))[0] == ["n2"]
     with pytest.raises(Refusal, match="--exclude n2:3: n2: device 3: Slurm gives each node its devices"):
         slurm.nodes_in_use(request(engine="srun", exclude="n2:3"))
-    with pytest.raises(Refusal, match="--exclude n9: it is none of the job's hosts: n1, n2, n3"):
+    with pytest.raises(Refusal, match="--exclude n9: it is not one of the job's hosts: n1, n2, n3"):
         slurm.nodes_in_use(request(engine="srun", exclude="n9"))
 
 
@@ -229,12 +232,12 @@ def test_a_rank_table_of_several_hosts_has_whole_hosts(tmp_path, monkeypatch):
     asked = request(engine="mpirun", exclude="a")
     assert [one.login for one in all_servers.left(asked, hosts, False)] == ["b"]
     for given, fault in (
-        ({"exclude": "a:3"}, "a rank table has the same devices on every host; leave out the host"),
-        ({"exclude": "a", "rank_table": "t.json"}, "--exclude with --rank_table: the table says which hosts"),
+        ({"exclude": "a:3"}, "a rank table has the same devices on every host; exclude the whole host"),
+        ({"exclude": "a", "rank_table": "t.json"}, "--exclude with --rank_table: the table already defines the hosts"),
     ):
         with pytest.raises(Refusal, match=re.escape(fault)):
             all_servers.left(request(engine="mpirun", **given), hosts, False)
-    with pytest.raises(Refusal, match="--exclude: the rank table says which devices there are"):
+    with pytest.raises(Refusal, match="--exclude: the rank table defines the devices"):
         table_servers.place(request(rank_table_file="t.json", exclude="3"), str(tmp_path))
 
 

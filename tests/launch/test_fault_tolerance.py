@@ -105,7 +105,7 @@ def test_our_restarts_and_taskds_do_not_fight(checked, installed):
     [
         ({"tft": "{ARF:1}", "MS_ENABLE_THM": "{HCCL_WATCHDOG:1}"}, "ARF turns HCCL's watchdog off"),
         ({"tft": "{ARF:1,TRE:1}"}, "TRE does not work together"),
-        ({"tft": "{ARF:1}", "engine": "local"}, "only msrun lets TaskD start a rank again"),
+        ({"tft": "{ARF:1}", "engine": "local"}, "only msrun lets TaskD restart a rank"),
         ({"tft": "{TTP:1}", "engine": "mpirun"}, "--keep_going lets them save first"),
         ({"tft": "{TTP: 1}"}, "looks for TTP:1 without blanks"),
         ({"tft": "{arf:1}"}, "write ARF:1"),

@@ -169,7 +169,7 @@ def test_launchers_of_one_job_come_to_the_same_ports_whatever_else_their_hosts_r
     assert of_job(placed(0, 1, **launchers(2, 2, job="another job"))).ranges != here.ranges
     assert here.exports == {"HCCL_IF_BASE_PORT": str(here.ranges[0][0])}
     assert here.ranges[0][0] > 61000 and here.ranges[0][1] <= 65535
-    assert "it has some of their devices, and another job may have 60000-60031; firewalls" in here.remarks[0]
+    assert "it shares some of their devices, and another job may have 60000-60031; firewalls" in here.remarks[0]
 
 
 def test_a_job_that_has_whole_hosts_keeps_the_default_on_all_of_them(monkeypatch):
@@ -248,7 +248,9 @@ def test_the_users_ports_that_another_job_has_are_refused(base, monkeypatch):
     monkeypatch.setenv("HCCL_IF_BASE_PORT", "61000")
     text = why(placed())
     assert text.startswith("HCCL_IF_BASE_PORT=61000: HCCL listens at 61000-61031, but other has 61031-61062 (process ")
-    assert text.endswith("; unset HCCL_IF_BASE_PORT, and free ones are chosen; or wait until that job has ended")
+    assert text.endswith(
+        "; unset HCCL_IF_BASE_PORT: then the launch chooses free ones; or wait until that job has ended"
+    )
 
 
 def test_the_users_ports_at_which_a_server_listens_are_refused_if_a_rank_needs_one(monkeypatch):
@@ -267,8 +269,8 @@ def test_the_users_ports_that_the_kernel_may_give_away_are_noted(monkeypatch):
     monkeypatch.setattr(sockets, "reserved", lambda root="": "8080")
     (remark,) = of_job(placed()).remarks
     assert remark == (
-        "note: HCCL_IF_BASE_PORT=50000: HCCL listens at 50000-50031, and the kernel may give these ports to any"
-        " connection before; as root, keep them free: sysctl -w net.ipv4.ip_local_reserved_ports=8080,50000-50031"
+        "note: HCCL_IF_BASE_PORT=50000: HCCL listens at 50000-50031, but the kernel may give these ports to any"
+        " connection first; as root, keep them free: sysctl -w net.ipv4.ip_local_reserved_ports=8080,50000-50031"
     )
     monkeypatch.setattr(sockets, "reserved", lambda root="": "8080,50000-50031")
     assert of_job(placed()).remarks == []

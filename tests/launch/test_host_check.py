@@ -46,7 +46,7 @@ def test_hosts_whose_sshd_drops_connections_are_told_before_mpirun_begins_all_at
     monkeypatch.setattr(host_check, "faults", lambda *_: [])
     placed = Placement(ranks=[(0, 0)], world=1, engine=MpirunFacts(mpi=OpenMpi(version="4.1.4"), ranks=1))
     found, _ = host_check.problems(request(ssh=str(program)), placed, ["a", "b"])
-    assert len(found) == 1 and found[0].startswith("an sshd dropped the first connections of 2 hosts; mpirun begins")
+    assert len(found) == 1 and found[0].startswith("an sshd dropped the first connections to 2 hosts; mpirun connects")
     assert "MaxStartups" in found[0] and "ControlMaster" in found[0]
     assert host_check.problems(request(ssh=str(program)), placed, ["a", "b"]) == ([], False)
     assert host_check.problems(request(ssh=str(program)), placed, ["c"]) == ([], False)
@@ -71,7 +71,7 @@ def test_another_version_is_one_line_for_all_hosts_that_have_it(monkeypatch):
     other = answer(project=f"same 1.0.1 {'b' * 64} /my/project")
     lines, _ = asked(monkeypatch, n1=other, n2=answer(), n3=other, n4=answer(project="none"), n5=answer(mpi=""))
     assert [line.partition(": ")[0] for line in lines] == ["n5", "n[1,3]", "n4"]
-    assert "another version of this project is there, in /my/project: 1.0.1; here is 1.0.0; " in lines[1]
+    assert "another version of this project in /my/project: 1.0.1; this host has 1.0.0; " in lines[1]
     assert "this project is neither at" in lines[2]
 
 
@@ -79,7 +79,7 @@ def test_a_host_whose_python_does_not_run_has_one_line(monkeypatch):
     (line,), _ = asked(monkeypatch, n1=answer(project="", python="sh: 1: python: not found"))
     assert line.startswith("n1: Python 3.11.7 is needed at ")
     (line,), _ = asked(monkeypatch, n1=answer(project=""), n2=answer(project="$(reboot)"))  # PYTHON is another one
-    assert line.startswith(f"n[1-2]: {sys.executable}, as here, is needed there")
+    assert line.startswith(f"n[1-2]: {sys.executable}, which starts the ranks, does not answer there")
     (line,), _ = asked(monkeypatch, n1=Ended(255, "", "Host key verification failed."))
     assert "its key is not known here" in line
 
@@ -108,12 +108,12 @@ def test_a_host_that_answers_as_this_one_is_ready():
 @pytest.mark.parametrize(
     ("said", "part"),
     [
-        (answer(folder=""), "is not there; ranks run where the command was typed"),
+        (answer(folder=""), "does not exist there; ranks run in the folder where the command was typed"),
         (answer(trainer=""), "the trainer is not at the same path"),
-        (answer(mpi=""), "none on the PATH that ssh's shell has"),
+        (answer(mpi=""), "none on the PATH of a shell that ssh starts"),
         (answer(mpi="mpirun (Open MPI) 4.1.40"), "that host has: mpirun (Open MPI) 4.1.40"),
         (answer(python="bash: python: No such file"), "Python 3.11.7 is needed"),
-        (answer(mindspore="2.9.0"), "MindSpore 2.10.0 is here; that host has: 2.9.0"),
+        (answer(mindspore="2.9.0"), "this host has MindSpore 2.10.0; that host has: 2.9.0"),
         (answer(mindspore=""), "that host has: none"),
         (Ended(255, "", "root@node1: Permission denied (publickey,password)."), "ssh-copy-id node1"),
         (Ended(255, "", "Host key verification failed."), "its key is not known here"),

@@ -49,7 +49,7 @@ def test_a_table_without_servers_is_named_by_its_format(faults, world):
 
 def test_a_name_that_hccl_cannot_read_is_refused(faults, world):
     os.rename("t.json", "t.json.old")
-    assert 'HCCL reads a table only from a path with one ".json", at its end' in faults("t.json.old")[0]
+    assert 'HCCL reads a table only if its path has ".json" exactly once, at the end' in faults("t.json.old")[0]
 
 
 def test_a_warning_is_no_reason_to_refuse(faults, world, table):

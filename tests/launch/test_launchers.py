@@ -132,7 +132,9 @@ def test_several_ranks_refuse_it_and_one_rank_gets_a_note():
     assert refusal.value.status == USAGE
     assert str(refusal.value).endswith(f"; type instead: bash {SCRIPTS}/run_msrun.sh --worker_num=2 show.py")
     launchers.check(wanted, 1)
-    assert launchers.remarks(wanted) == ["note: msrun starts ranks itself: this launch sees one rank, and not those"]
+    assert launchers.remarks(wanted) == [
+        "note: msrun starts ranks itself: this launch sees one rank, but none of those"
+    ]
 
 
 def test_a_text_of_a_shell_may_be_run_nevertheless():
@@ -144,7 +146,7 @@ def test_a_text_of_a_shell_may_be_run_nevertheless():
 def test_a_line_that_is_too_long_to_paste_is_not_printed():
     with pytest.raises(Refusal) as refusal:
         launchers.check(program("msrun", *["--word"] * 1000), 2)
-    assert str(refusal.value).endswith("run_msrun.sh in its place, with its words, and not before it")
+    assert str(refusal.value).endswith("run_msrun.sh instead of it, with its arguments, and not before it")
 
 
 # ---- the text of a script --------------------------------------------------------------------------------------------

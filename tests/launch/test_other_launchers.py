@@ -132,7 +132,7 @@ def test_they_become_the_scripts_own_number(has, script, words, field, number):
 @pytest.mark.parametrize(
     ("script", "words", "said"),
     [
-        ("run_msrun.sh", "auto", "this host shows no NPU; write the number of ranks, or: --device_target CPU"),
+        ("run_msrun.sh", "auto", "this host has no visible NPU; write the number of ranks, or: --device_target CPU"),
         ("launch.sh", "gpu --device_target CPU", "name different hardware; give one of them"),
         ("ascend2p.sh", "auto", "is not a whole number of at most 8 digits"),
         ("launch.sh", "tpu", "is not a whole number of at most 8 digits"),

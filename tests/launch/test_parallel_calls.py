@@ -32,7 +32,9 @@ def test_what_cpu_does_not_cut_is_refused_there_only(said, line, mode, context):
 @pytest.mark.parametrize("target", ["Ascend", "GPU", "CPU"])
 @pytest.mark.parametrize("context", [PYNATIVE, "ms.set_context(mode=1)"])
 def test_what_pynative_mode_does_not_cut_is_refused_everywhere(said, line, target, context):
-    assert said(target, context, line).startswith("net.py:3: MindSpore cuts a graph, and PyNative mode has none: with ")
+    assert said(target, context, line).startswith(
+        "net.py:3: MindSpore cuts a graph, which PyNative mode does not have: with "
+    )
 
 
 @pytest.mark.parametrize(

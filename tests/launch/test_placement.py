@@ -66,8 +66,8 @@ def test_a_number_of_tasks_that_is_none_is_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (1, "does not work, it said: libopen-rte.so: cannot open .exit 1."),
-        (0, "is not Open MPI's; it says: libopen-rte"),
+        (1, "does not work; it printed: libopen-rte.so: cannot open .exit 1."),
+        (0, "is not Open MPI's; it prints: libopen-rte"),
     ],
 )
 def test_an_mpirun_that_fails_is_not_taken_for_another_mpi(monkeypatch, status, said):
@@ -119,7 +119,7 @@ def test_hosts_and_their_ranks(world, given, slots):
 @pytest.mark.parametrize(
     ("given", "fault"),
     [
-        ({"hosts": "a:2", "npernode": "4"}, "--npernode 4: a has 2 slots; write as many slots, or none"),
+        ({"hosts": "a:2", "npernode": "4"}, "--npernode 4: a has 2 slots; write that number of slots, or none"),
         ({"hostfile": "a\nb\n"}, "HOSTFILE hosts: a has no slots=N; write how many devices it has: a slots=8"),
         ({"hostfile": "a\nb\n", "n": "3"}, "a has no slots=N, and -n 3 cannot be divided among 2 hosts"),
         ({"hostfile": "a slots=8\nb\n", "n": "4"}, "b has no slots=N"),
@@ -141,7 +141,10 @@ def test_hosts_without_a_number_of_ranks(world, given, fault):
         ("", "there is no host in it"),
         ("node1:8,node2:0", "node2:0 has no number of ranks"),
         ("node1:99999999999", "has no number of ranks"),
-        ("fd00::1", "fd00::1 is an IPv6 address, which Open MPI takes in no list of hosts; write the host's name"),
+        (
+            "fd00::1",
+            "fd00::1 is an IPv6 address, which Open MPI does not accept in a list of hosts; write the host's name",
+        ),
         (":8", "is neither a host's name nor an IPv4 address"),
     ],
 )
@@ -311,7 +314,7 @@ def test_a_name_has_its_ipv4_address_before_that_of_ipv6(monkeypatch):
 
 @pytest.mark.parametrize("name", ["fe80::1", "[fe80::1]", "febf::2"])
 def test_an_address_of_one_link_is_refused_as_another_host_would_not_reach_it(name):
-    with pytest.raises(Refusal, match="is an address of one link only; give an address that all hosts reach"):
+    with pytest.raises(Refusal, match="is a link-local address; give an address that all hosts reach"):
         network.address_of(name, "--master_addr")
 
 
@@ -330,7 +333,7 @@ def test_msrun_takes_addresses_of_ipv6():
     place = msrun.place(request(engine="msrun", worker_num=2, master_addr="[::1]", device_target="CPU"))
     assert place.cluster.scheduler_host == "::1" and place.engine.has_scheduler
     words = {"worker_num": 4, "local_worker_num": 2, "node_rank": 1}
-    with pytest.raises(Refusal, match="--master_addr ::1 is reached from this host only"):
+    with pytest.raises(Refusal, match="--master_addr ::1 can be reached only from this host"):
         msrun.place(request(engine="msrun", master_addr="::1", **words))
     far = msrun.place(request(engine="msrun", master_addr="2001:db8::1", dry_run="1", **words))
     assert (far.meeting.address, far.engine.has_scheduler) == ("2001:db8::1", False)

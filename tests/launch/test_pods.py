@@ -127,7 +127,7 @@ def write(path, content):
     ("content", "error", "text"),
     [
         ("", NotReady, "is empty"),
-        (' {"status": "comp', NotReady, "is not whole"),
+        (' {"status": "comp', NotReady, "is incomplete"),
         ({"status": "initializing"}, Initializing, 'is "initializing", not "completed"'),
         ({}, Initializing, "is null"),
         ({"status": "completed", "version": "1.0"}, Refusal, "server_list"),
@@ -280,7 +280,7 @@ def test_a_variable_leaves_some_of_the_devices_that_the_pod_got(monkeypatch):
     found = pod_job.read(npus)
     assert found.devices == (4, 5) and found.local == Fact(source="ASCEND_RT_VISIBLE_DEVICES", value=2)
     monkeypatch.setenv("MS_LOCAL_WORKER", "4")
-    with pytest.raises(Refusal, match="MS_LOCAL_WORKER says 4, ASCEND_RT_VISIBLE_DEVICES says 2"):
+    with pytest.raises(Refusal, match="MS_LOCAL_WORKER is 4, but ASCEND_RT_VISIBLE_DEVICES is 2"):
         pod_job.read(npus)
     assert pod_job.read(pod_request(device_target="CPU")).devices == (4, 5, 6, 7)
 

@@ -35,9 +35,9 @@ def test_the_hosts_take_the_ranks_in_the_order_of_both():
     ("hosts", "said"),
     [
         ([("a", 2)], "t.json has 4 ranks, the hosts have room for 2; name the hosts of this table"),
-        ([("a", 2), ("b", None)], "how many ranks has b? Write it as node1:8, in a hostfile as slots=8"),
-        ([("a", 3), ("b", 1)], "by t.json host a would have ranks 0 to 2, and device 0 twice; write how many"),
-        ([("a", 4)], "by t.json host a would have ranks 0 to 3, and devices 0,1 twice; write how many"),
+        ([("a", 2), ("b", None)], "the number of ranks on b is missing; write node1:8, or slots=8 in a hostfile"),
+        ([("a", 3), ("b", 1)], "with t.json, host a would have ranks 0 to 2, and use device 0 twice; write how many"),
+        ([("a", 4)], "with t.json, host a would have ranks 0 to 3, and use devices 0,1 twice; write how many"),
     ],
 )
 def test_where_the_ranks_are_is_never_guessed(hosts, said):
@@ -54,7 +54,7 @@ def test_the_option_takes_hosts_or_a_file_of_them(world):
     assert rank_list_servers.given("node[1-2]:8") == [("node1", 8), ("node2", 8)]
     (world / "spare").write_text("node1 slots=2\nnode2 slots=1 spare\n")
     for text, said in (
-        ("spare", "the hosts of a table have ranks, and node2 stand by; leave them out"),
+        ("spare", "each host of a table has ranks; leave out the spare hosts: node2"),
         ("-oProxyCommand=x:2", "is neither a host's name nor an IPv4 address"),
         ("", "there is no host in it"),
         ("node1:x", "has no number of ranks"),

@@ -36,19 +36,19 @@ def hints(*words, ranks=8, **given):
     [
         (
             ["train.py", "--device_id=$DEVICE_ID"],
-            "gets the letters --device_id=$DEVICE_ID; each gets its own with --per_rank_words ",
+            "gets --device_id=$DEVICE_ID literally; for a value per rank, write --per_rank_words ",
         ),
-        (["train.py", "--rank=${RANK_ID}", "--device_num=$RANK_SIZE"], "and --rank={rank} in it"),
-        (["train.py", "--rank_id", "$i"], "before the program and {rank} in it"),
-        (["python", "train.py", "$i"], "before the program and {device} in it"),
+        (["train.py", "--rank=${RANK_ID}", "--device_num=$RANK_SIZE"], "and --rank={rank} after it"),
+        (["train.py", "--rank_id", "$i"], "before the program and {rank} after it"),
+        (["python", "train.py", "$i"], "before the program and {device} after it"),
         (["train.py", "--device_id=", "--run_distribute=True"], "--device_id has no value: "),
         (["train.py", "--device-id", "--run_distribute=True"], "--device-id has no value: "),
-        (["train.py", "--rank_id"], "and --rank_id={rank} in it"),
-        (["train.py", "--device_num="], "and --device_num={world_size} in it"),
+        (["train.py", "--rank_id"], "and --rank_id={rank} after it"),
+        (["train.py", "--device_num="], "and --device_num={world_size} after it"),
         (["train.py", "--device_id=0"], "all 8 ranks get --device_id=0; "),
         (["train.py", "--rank_id", "0"], "all 8 ranks get --rank_id=0; "),
-        (["train.py", "out_{rank}"], r"every rank gets out_\{rank\} as it is; "),
-        (["bash", "start.sh", "$DEVICE_ID"], "before the program and {device} in it"),
+        (["train.py", "out_{rank}"], r"every rank gets out_\{rank\} unchanged; "),
+        (["bash", "start.sh", "$DEVICE_ID"], "before the program and {device} after it"),
     ],
 )
 def test_a_word_that_seems_to_be_for_one_rank_gets_a_hint(words, hint):
@@ -74,4 +74,4 @@ def test_other_words_get_none(words):
 def test_with_the_option_and_with_one_rank_nothing_is_said():
     assert hints("train.py", "--device_id={device}", "{rank}", per_rank_words="1") == []
     assert hints("train.py", "--device_id=0", ranks=1) == []
-    assert "have none of {rank} " in hints("train.py", per_rank_words="1")[0]
+    assert "contain none of {rank} " in hints("train.py", per_rank_words="1")[0]

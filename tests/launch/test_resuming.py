@@ -153,7 +153,9 @@ def test_a_path_that_yaml_would_read_otherwise_is_quoted(tmp_path):
 def test_no_run_at_all_and_none_of_this_config(tmp_path):
     assert "no run of config.yaml in logs has checkpoints; name a run with --resume=FOLDER" in refused("newest")
     a_run(tmp_path, config="other.yaml")
-    assert "ascend2p-20260101T000000Z-1 is of another one: --resume=logs/ascend2p-" in refused("newest")
+    assert "ascend2p-20260101T000000Z-1 has some, but belongs to another config: --resume=logs/ascend2p-" in refused(
+        "newest"
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +175,7 @@ def test_a_run_without_checkpoints(tmp_path):
 
 def test_another_network(tmp_path):
     a_run(tmp_path)
-    assert "is of the network lenet5, this config's is dense" in refused("logs/latest", "model.name=dense")
+    assert "is for the network lenet5, but this config has dense" in refused("logs/latest", "model.name=dense")
 
 
 def test_another_network_of_the_same_name(tmp_path):
@@ -199,7 +201,7 @@ def test_a_run_that_goes_on_still(tmp_path):
 def test_two_ways_to_say_it(tmp_path):
     a_run(tmp_path)
     line = refused("newest", "train.resume_from=logs/latest/ckpt")
-    assert line.startswith("--resume and train.resume_from (-o train.resume_from=logs/latest/ckpt) both say")
+    assert line.startswith("--resume and train.resume_from (-o train.resume_from=logs/latest/ckpt) both name")
 
 
 def test_a_trainer_that_is_not_ours():
@@ -262,7 +264,7 @@ def test_a_whole_network_is_copied_for_another_number_of_ranks(tmp_path):
     resumed.make()
     made = choosing.in_all_ranks(resumed.folder)
     assert [(label.rank, label.ranks, label.epoch) for _, label in made.values()] == [(n, 4, 2) for n in range(4)]
-    assert "are of 2 ranks; they are copied for 4" in resumed.remarks[0]
+    assert "come from 2 ranks; they are copied for 4" in resumed.remarks[0]
 
 
 def test_copies_that_cannot_be_made_are_refused(tmp_path):
@@ -276,7 +278,7 @@ def test_what_was_cut_the_user_converts(tmp_path):
     for rank in (0, 1):
         saved(tmp_path / "cut", rank, whole=0)
     line = refused("cut", world=4)
-    assert "cut is of a job of 2 ranks, this one has 4" in line
+    assert "cut comes from a job of 2 ranks, but this job has 4" in line
     assert "/tools/convert_ckpt.py cut NEW_FOLDER --ranks 4, and then --resume=NEW_FOLDER" in line
 
 
@@ -383,6 +385,6 @@ def test_a_host_that_has_none_is_named(hosts):
     check, there = hosts
     for epoch in (1, 2):
         (there / "rank_2" / f"lenet5-{epoch}_5.json").unlink()
-    with pytest.raises(Refusal, match=r"node2: .*/here has no whole lenet5-1_5.ckpt of rank 2; bring it there"):
+    with pytest.raises(Refusal, match=r"node2: .*/here has no complete lenet5-1_5.ckpt of rank 2; copy it there"):
         check()
     assert check(no_check="1").label.epoch == 2

@@ -87,7 +87,7 @@ def test_a_script_with_devices_of_its_own_takes_as_many_visible_ones(here, scrip
         ),
         (
             {"script_devices": "", "n": "3"},
-            "3 ranks need as many devices, .*; start as many ranks as that, or: unset ASCEND",
+            "3 ranks need as many devices, .*; start that many ranks, or: unset ASCEND",
         ),
         (
             {"script_devices": "", "devices": "[0,2)"},

@@ -99,7 +99,7 @@ def test_under_msrun_the_variables_say_the_same_as_the_options(monkeypatch):
         ),
         (
             {"sim_level": 1, "worker_num": 8, "local_worker_num": 3},
-            "--local_worker_num 3 does not divide the 8 ranks of the job; all hosts have as many",
+            "--local_worker_num 3 does not divide the 8 ranks of the job; all hosts need the same number",
         ),
         (
             {"sim_level": 1, "worker_num": 8, "local_worker_num": 4, "node_rank": 2},

@@ -53,7 +53,7 @@ beside() {
   kill -KILL "$(beside)"
   kill -KILL "$(recorded rank_0 'r["pid"]')"
   touch "$STUB_OUT/rank_7.json"
-  ended 137 "*the process of --straggler and --metrics was ended before the job; what it wrote may be old*$WAS_SLOW*"
+  ended 137 "*the process of --straggler and --metrics was ended before the job; its output may be outdated*$WAS_SLOW*"
 }
 
 @test "--metrics: ranks up while the job runs; by SIGTERM the last state is in the file" {

@@ -120,5 +120,5 @@ fails_after() {
   [[ $output == $'line 0\nline 1\n'* && $output != *'[1]'* ]] || fail "$output"
   ends 0 '*' launch launch.sh -n 3 --tail_worker_log=0,2 config.yaml
   [[ $output == *'[0] line '* && $output == *'[2] line '* && $output != *'[1] '* ]] || fail "$output"
-  ends 2 '*launch.sh: --console: the job has 3 ranks, from 0 on, so there is no rank 7; the last one is 2*' launch launch.sh -n 3 --console 7 config.yaml
+  ends 2 '*launch.sh: --console: the job has no rank 7; it has 3 ranks, 0 to 2*' launch launch.sh -n 3 --console 7 config.yaml
 }

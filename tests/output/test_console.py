@@ -314,7 +314,7 @@ def test_all_logs_are_shown_unless_too_many_files_would_be_open(monkeypatch):
     assert console.shown(range(236)) == (range(236), None)
     ranks, why = console.shown(range(8, 408))
     assert list(ranks) == [8]
-    few = "--console all shows rank 8 only: 464 files must be open, and ulimit -n is 300"
+    few = "--console all shows rank 8 only: it needs 464 open files, but ulimit -n is 300"
     assert why == f"{few}; type: ulimit -n 4096"
     monkeypatch.setattr(resource, "getrlimit", lambda _: (300, 400))
     assert console.shown(range(8, 408))[1].startswith(f"{few}; raise nofile in /etc/security/limits.conf to ")

@@ -57,7 +57,7 @@ def test_the_start_names_ranks_devices_hosts_and_folder():
     assert report.started([4, 5, 6, 7], 0, "logs/run") == "4 ranks on devices 4-7, logs in logs/run"
     assert report.started([4], 1, "run") == "1 rank on device 4, logs in run"
     assert report.started([0, 1, 0, 1], 2, "run") == "4 ranks on devices 0,1 of 2 hosts, logs in run"
-    assert report.started([], 0, "run") == "this pod has MindSpore's scheduler and no ranks, logs in run"
+    assert report.started([], 0, "run") == "this pod runs no ranks, only MindSpore's scheduler, logs in run"
 
 
 def test_paths_are_named_from_the_current_folder(tmp_path):

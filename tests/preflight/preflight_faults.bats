@@ -289,7 +289,7 @@ card() {
 
 @test "faults: an NPU that is not well" {
   npus health_0 Alarm
-  finds 78 "  node4: NPUs that are not well: 0: Alarm" "${SSH[@]}"
+  finds 78 "  node4: NPUs that are not healthy: 0: Alarm" "${SSH[@]}"
 }
 
 @test "faults: an NPU less" {

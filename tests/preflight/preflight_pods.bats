@@ -91,7 +91,7 @@ tells() {
   as_root 1 ip link set eth0 mtu 1400
   on_pod 0 bash "$SCRIPTS/preflight.sh" --pod_wait 4
   on_pod 1 bash "$SCRIPTS/preflight.sh" --pod_wait 60
-  tells 0 78 $'This stops the job:\n  pod-2: no answer; it has not come within 4 s; see: kubectl get pods -o wide\nThis slows it:\n  *MTU 1*'
+  tells 0 78 $'This stops the job:\n  pod-2: no answer; it has not connected within 4 s; see: kubectl get pods -o wide\nThis slows it:\n  *MTU 1*'
   tells 1 78 'node1: MTU 1400; the log of node0 has all: *'
 }
 
@@ -201,7 +201,7 @@ kept() {
   PODS=3
   launch_in 0 --pod_wait 3
   launch_in 1 --pod_wait 60
-  pod_ended 0 124 '*This stops the job:*pod-2: no answer; it has not come within 3 s;*--preflight: nothing was started*'
+  pod_ended 0 124 '*This stops the job:*pod-2: no answer; it has not connected within 3 s;*--preflight: nothing was started*'
   pod_ended 1 124 '*node1: nothing was found on it; the log of node0 has all*--preflight: nothing was started*'
   launch_in 1 --pod_wait 1
   pod_ended 1 124 '*nobody answers at 10.77.0.1 port 8119 after 1 s *'
@@ -212,6 +212,6 @@ kept() {
   PODS=2
   on_pod 0 STUB_DO= bash "$SCRIPTS/run_pod.sh" --device_target CPU --pod_wait 60 --preflight --log_dir logs0 --train_script "$FIXTURES/stub_trainer.py" config.yaml
   on_pod 1 STUB_DO= bash "$SCRIPTS/run_pod.sh" --device_target CPU --pod_wait 3 --log_dir logs1 --train_script "$FIXTURES/stub_trainer.py" config.yaml
-  pod_ended 1 78 '*the pods of another job are checked there, or its launcher runs with other options than here*'
+  pod_ended 1 78 '*the pods of another job are checked there, or its launcher runs with different options*'
   kill -TERM "${PIDS[0]}"
 }

@@ -178,7 +178,7 @@ def test_a_collector_that_gives_up_costs_only_its_own_facts():
     first, second = found(hosts)
     assert (first.level, words.line(first, names(3))) == (
         BLOCKS,
-        "node1: the log folder could not be looked at: no answer within 5 s",
+        "node1: the log folder could not be checked: no answer within 5 s",
     )
     assert (second.level, second.key) == (SURPRISES, "software")
 

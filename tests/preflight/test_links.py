@@ -349,7 +349,7 @@ def test_a_port_of_a_connection_that_has_just_ended():
         assert other.recv(1) == b""  # the side that ends first keeps the port
         other.close()
     answer = links.listen_and_connect(asked(plan, "node0", BRIEF))
-    assert answer["busy"] == {str(port): "a connection that has just ended has it, for about a minute"}
+    assert answer["busy"] == {str(port): "a connection that has just ended keeps it for about a minute"}
     assert answer["passing"] == [port]
 
 

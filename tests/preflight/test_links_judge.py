@@ -88,7 +88,7 @@ def test_one_link_that_breaks_is_named_by_its_two_hosts_and_its_direction(hosts,
     assert short([found]) == [("blocks", "link", ends[:1], ends[1:], (22, 60000, 60015))]
     assert found.line() == (
         f"{ends[0]}: no connection to {ends[1]} succeeds at ports 22,60000,60015; those from there succeed: "
-        "nothing comes back: a firewall drops the packets, or they do not find the way; look at firewalls, cables and "
+        "nothing comes back: a firewall drops the packets, or they are not routed; look at firewalls, cables and "
         "routes; to try: "
         f"ssh {ends[0]} 'ip route get 10.0.0.{target + 1}; ping -c 3 10.0.0.{target + 1}'"
     )
@@ -275,4 +275,4 @@ def test_an_answer_of_another_form_is_named():
     answers = net(3).answers()
     answers["node1"]["links"].append(["node2", 99, "ok", {}])
     (found,) = links.judge(answers, plan(3))
-    assert found.line().startswith("node1: the answer about its links has another form; ")
+    assert found.line().startswith("node1: its answer about the links has another format; ")

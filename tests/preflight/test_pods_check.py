@@ -188,7 +188,7 @@ def test_pods_that_do_not_come_are_one_line_with_the_limit(facts):
         there.hub.step(60)
     there.hub.place = there.hub.place.replace(wait=0)
     found = there.checks()
-    assert list(found.lines) == ["pod-[0,2]: no answer; it has not come within 0 s; see: kubectl get pods -o wide"]
+    assert list(found.lines) == ["pod-[0,2]: no answer; it has not connected within 0 s; see: kubectl get pods -o wide"]
     assert list(found.silent) == ["pod-0", "pod-2"] and there.hub.is_late() and there.ended[1].verdict == "blocks"
 
 

@@ -79,7 +79,7 @@ def test_the_document_has_what_the_page_says():
         hosts=["a", "b", "c"],
         differences=compare.compare(answers(3, {1: {"mindspore": "2.5.0", "held": ("0: python",)}})),
         silent=["c"],
-        lines=["c: no answer; it said nothing (exit 255)"],
+        lines=["c: no answer; it printed nothing (exit 255)"],
     )
     made = words.document(found, "2026-01-01T00:00:00Z")
     first = made["differences"][0]

@@ -299,9 +299,7 @@ def test_a_common_cause_and_an_early_end_are_one_line():
     faults = [search.Fault(hosts=(host,), outcome=outcome) for host in "abc"]
     text, verdict = said(result(faults=faults, common=True, left=(), outcome=outcome))
     assert (
-        verdict == "blocks"
-        and text.count("\n  ") == 2
-        and "no job on several of these hosts passed, of 3 jobs: x" in text
+        verdict == "blocks" and text.count("\n  ") == 2 and "none of 3 jobs on several of these hosts passed: x" in text
     )
     text, _ = said(result(faults=faults[:1], unknown=["b", "c"], left=(), outcome=outcome))
     assert "more may fail among these hosts" in text and "a job on it alone fails" in text

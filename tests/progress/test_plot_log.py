@@ -36,7 +36,7 @@ def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
     assert lines[0].split()[1][0] == "█" and lines[0].split()[1][-1] == "▁"
     assert lines[0].split()[2:4] == ["2", "0.1"]
     assert lines[2].endswith("  100.0 ms    60.0 ms")
-    text = "rank 2: Time of a step that waits for data 60 ms, the middle rank 1 ms: 5900 % more"
+    text = "rank 2: Time of a step that waits for data 60 ms, the median rank 1 ms: 5900 % more"
     assert lines[-1] == text
 
 
@@ -55,7 +55,7 @@ def test_the_time_before_the_collective_names_the_slow_rank_though_all_steps_tak
     assert heading.endswith("   median   for data     before")
     assert lines[5].endswith("   80.0 ms     1.5 ms    60.0 ms")
     what = "Time of a step before the ranks wait for one another"
-    assert lines[8:] == [f"rank 5: {what} 60 ms, the middle rank 20.3 ms: 196 % more"]
+    assert lines[8:] == [f"rank 5: {what} 60 ms, the median rank 20.3 ms: 196 % more"]
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
@@ -133,8 +133,8 @@ def test_of_many_ranks_those_that_differ_have_a_row_and_the_others_share_one(tmp
     assert plot_log.main([str(tmp_path)]) == 0
     _, *said = capsys.readouterr().out.splitlines()
     assert said[rows:] == [
-        "rank 7: Loss has drifted: 1.81 at the end, the middle rank 1.31",
-        "rank 9: Time of a step that waits for data 60 ms, the middle rank 1 ms: 5900 % more",
+        "rank 7: Loss has drifted: 1.81 at the end, the median rank 1.31",
+        "rank 9: Time of a step that waits for data 60 ms, the median rank 1 ms: 5900 % more",
     ]
     if rows == 4:
         assert [line.split()[0] for line in said[:3]] == ["7", "9", "0"]
@@ -170,7 +170,7 @@ def test_of_a_large_log_parts_are_read_and_that_is_said(tmp_path, capsys, monkey
     said = capsys.readouterr()
     found = json.loads(said.out)
     cut = found["notes"][-1]
-    assert "Too large to be read wholly: 1 log. " in cut
+    assert "Too large to read completely: 1 log. " in cut
     assert f"plot_log.py: {cut}\n" in said.err
     assert 100 < len(found["ranks"][0]["points"]) < 4000
 

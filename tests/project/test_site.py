@@ -4,7 +4,6 @@ import html.parser
 import json
 import os
 import re
-import shutil
 from urllib.parse import unquote, urlsplit
 
 import documents
@@ -28,7 +27,12 @@ NOT_LOADED = {"alternate", "author", "canonical", "help", "license", "next", "pr
 # A small site: the pages that the settings ask for, and one with a Chinese form.
 PARTS = ("Launch", "When it fails", "Train", "Commands", "Reference")
 MENU = [{"Start": ["README.md"]}, {"Watch": ["docs/watch.md"]}, *({part: [f"docs/{part}.md"]} for part in PARTS)]
-PAGES = {"README.md": "# Start\n", "README_CN.md": "# 开始\n", "docs/watch.md": "# Watch\n", "docs/zh/watch.md": "# 观察\n"}
+PAGES = {
+    "README.md": "# Start\n",
+    "README_CN.md": "# 开始\n",
+    "docs/watch.md": "# Watch\n",
+    "docs/zh/watch.md": "# 观察\n",
+}
 PAGES |= {f"docs/{part}.md": f"# {part}\n" for part in PARTS}
 IN_CSS = re.compile(r"""url\(\s*["']?([^"')]+)|@import\s+["']([^"']+)""")
 IN_SCRIPT = re.compile(r"""["'`](https?://(?!www\.w3\.org/)[^"'`]+|//[\w-]+\.[^"'`]+)["'`]""")

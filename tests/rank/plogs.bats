@@ -125,7 +125,7 @@ plog_of() {
 
 @test "what stays is cut, and one line of the report says so; with --keep_plogs all nothing is cut" {
   export STUB_DO='0: plog 1 20; 1: plog 2, await 0, exit 3'
-  ends 3 "*the plogs that stay are cut: 1*.* MiB of 1 rank are left out*--keep_plogs all*" pair
+  ends 3 "*the kept plogs are cut: 1*.* MiB from 1 rank are left out*--keep_plogs all*" pair
   [[ "$(grep -c 'are left out' <<<"$stderr")" = 1 ]]
   [[ "$(stat -c %s "$(plog_of 0)")" -le $((8 << 20)) ]]
   [[ "$(head -n 2 "$(plog_of 0)" | tail -n 1)" == *'error 0' && "$(tail -n 1 "$(plog_of 0)")" == *ends ]]

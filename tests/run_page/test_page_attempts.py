@@ -42,7 +42,7 @@ def section(tmp_path):
 
 def test_each_attempt_says_how_far_it_came_and_whether_its_restart_was_in_vain(section):
     text = section(FIRST, LAST)
-    assert "attempt from – to steps in vain why it ended exit code 1 " in text
+    assert "attempt from – to steps without progress why it ended exit code 1 " in text
     assert "(600 made) no" in text and "(0 made) yes" in text
 
 
@@ -58,7 +58,7 @@ def test_why_there_was_no_other_restart(section):
 
 def test_a_run_of_an_earlier_version_has_no_such_column(section):
     text = section(None, None)
-    assert "in vain" not in text and "Attempts per cause" not in text
+    assert "without progress" not in text and "Attempts per cause" not in text
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ def test_the_answer_says_which_is_best_and_which_failed():
 
 
 def test_times_are_compared_only_where_the_same_was_done():
-    say = "The times say little: the runs did not do the same number of steps."
+    say = "The times are not comparable: the runs did not do the same number of steps."
     assert results.answer([result(), result(steps=20, seconds=90)], ["A", "B"]) == [say]
     same = results.answer([result(), result()], ["A", "B"])
     assert same == ["Those that ended well took the same time: 0:01:00."]
@@ -311,7 +311,7 @@ def test_a_value_without_a_letter_is_shown(run):
 
 def test_configs_that_are_gone_are_said(run):
     text = page_of(run("a", config={"lr": 1}), run("b"))
-    assert "No config that can be read: B. So the configs are not compared." in text
+    assert "The configs of these runs cannot be read: B. So the configs are not compared." in text
 
 
 @pytest.mark.parametrize(

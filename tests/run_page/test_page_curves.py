@@ -184,7 +184,7 @@ def test_nan_of_a_rank_without_a_line_has_no_cross():
         ("accuracy %", {0: [96.4]}, "accuracy on held-out data: 96.4 % at step 1, one measurement."),
         ("loss", {0: [1], 1: [2]}, "Loss: 1 to 2 at step 1, one measurement of each of 2 ranks."),
         ("loss", {0: [1, math.nan], 1: [1, 1]}, None),
-        ("loss", {0: [math.nan, math.inf]}, "Loss: never a number, but nan or inf, in steps 1 to 2."),
+        ("loss", {0: [math.nan, math.inf]}, "Loss: nan or inf in all steps from 1 to 2."),
         ("step_ms", {0: [1250, 1250]}, "Time of a step: 1.25 s in all steps from 1 to 2."),
     ],
 )

@@ -264,13 +264,13 @@ def test_logs_of_ten_gigabytes(run, page):
     with open(folder / "rank_0.log", "ab") as file:
         file.truncate(10 << 30)
     text, data = page(folder)
-    assert "Too large to be read wholly: " in text and "Of 10.7 GB" in text
+    assert "Too large to read completely: " in text and "Of 10.7 GB" in text
     assert charts(data)["Loss"]["x"][-1] == 8
 
 
 def test_a_rank_without_numbers_and_a_log_that_is_elsewhere(run, page):
     text, data = page(run((LOG, "hello\n"), ranks=[*PLAN["ranks"], {"rank": 2, "device": 2, "log": "rank_2.log"}]))
-    assert "No line with a number that is known: rank 1." in text
+    assert "No line with a known number: rank 1." in text
     assert "No log here: rank 2" in text
     assert [line["label"] for line in charts(data)["Loss"]["lines"]] == ["rank 0"]
 

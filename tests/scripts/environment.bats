@@ -31,7 +31,7 @@ setup() {
   # shellcheck disable=SC2030 # each test has a shell of its own
   export DEVICE_NUM=16 RANK=5 LOCAL_RANK=6 WORLD_SIZE=7 LOCAL_WORLD_SIZE=8 MASTER_ADDR=10.0.0.9 MASTER_PORT=6000 SERVER_ID=9
   local -ra names=(DEVICE_NUM RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT SERVER_ID RANK_ID RANK_SIZE)
-  ends 0 '*ascend2p.sh: note: RANK=5, LOCAL_RANK=6 from your shell is what all 2 ranks get; unset it*' launch ascend2p.sh config.yaml
+  ends 0 '*ascend2p.sh: note: all 2 ranks get RANK=5, LOCAL_RANK=6 from your shell; unset it*' launch ascend2p.sh config.yaml
   [[ "$(places "${names[@]}")" = $'16 5 6 7 8 10.0.0.9 6000 9 0 2\n16 5 6 7 8 10.0.0.9 6000 9 1 2' ]] || fail "$(places "${names[@]}")"
   [[ $stderr != *'is not used'* ]] || fail "$stderr"
 }
@@ -46,7 +46,7 @@ setup() {
 }
 
 @test "a WORLD_SIZE of the user's shell that is not the number of ranks: it counts, and a note says so" {
-  WORLD_SIZE=4 ends 0 '*note: WORLD_SIZE=4 from your shell is what the ranks get, but the job has 2; unset it*' launch ascend2p.sh config.yaml
+  WORLD_SIZE=4 ends 0 '*note: the ranks get WORLD_SIZE=4 from your shell, but the job has 2; unset it*' launch ascend2p.sh config.yaml
   [[ "$(recorded rank_1 'r["env"]["WORLD_SIZE"]')" = 4 ]]
   WORLD_SIZE=2 ends 0 '*' launch ascend2p.sh config.yaml
   [[ $stderr != *note:* ]] || fail "$stderr"

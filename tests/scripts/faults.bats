@@ -147,7 +147,7 @@ only() {
     --log_dir small --grace 1 config.yaml
   [[ $status -ne 99 ]] || skip "no tmpfs can be mounted here"
   [[ $status -ne 0 ]] || fail "$stderr"
-  [[ $stderr == *small*' cannot be written any more: No space left on device'* ]] || fail "$stderr"
+  [[ $stderr == *small*' can no longer be written: No space left on device'* ]] || fail "$stderr"
   nobody_left
 }
 

@@ -235,7 +235,7 @@ table() {
   HCCN=()
   refused_later 2 'run_mpirun_1.sh: --spare 1: spare hosts are for restarts; add --max_restarts N' \
     launch run_mpirun_1.sh --config config.yaml --spare 1 "$hosts"
-  refused_later 2 'run_mpirun_1.sh: --spare 2: the job has 2 hosts in all, and one at least must train' \
+  refused_later 2 'run_mpirun_1.sh: --spare 2: the job has 2 hosts in all, and at least one must train' \
     launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --spare 2 "$hosts"
   refused_later 2 'run_mpirun_1.sh: --min_ranks none is not a number from 1 to 65536' \
     launch run_mpirun_1.sh --config config.yaml --max_restarts 1 --min_ranks none "$hosts"

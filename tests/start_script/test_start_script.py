@@ -119,7 +119,7 @@ def test_a_folder_for_temporary_files_that_does_not_do_is_refused(folder, tmp_pa
     (tmp_path / "plain").mkdir()
     monkeypatch.setattr(noting.tempfile, "tempdir", str(tmp_path / folder))
     monkeypatch.setattr(noting.os, "access", lambda *_: False)  # as where it is mounted noexec
-    with pytest.raises(Refusal, match=f"{folder} does not do: .*; name another one in TMPDIR"):
+    with pytest.raises(Refusal, match=f"{folder} cannot be used: .*; name another one in TMPDIR"):
         noting.of_script(["run.sh"], CALLER, "")
     assert not list((tmp_path / "plain").iterdir())
 
@@ -268,7 +268,7 @@ def test_a_command_without_a_script_is_refused(typed, text):
 @pytest.mark.parametrize("name", ["rank_folder", "rank_files", "per_rank_words"])
 def test_options_of_ranks_that_the_script_starts_are_refused(name):
     words = "--rank_files=a" if name == "rank_files" else f"--{name}"
-    with pytest.raises(Refusal, match=f"--zoo with --{name}: the script itself says where its ranks run"):
+    with pytest.raises(Refusal, match=f"--zoo with --{name}: the script itself decides where its ranks run"):
         launching.check_options(command("launch.sh", f"{words} --zoo run.sh"))
 
 

@@ -105,7 +105,7 @@ starts_behind() {
 @test "--leftovers end: what is left is ended, and the report says so" {
   script 'python -S train.py 600 &'
   refused 2 '*--leftovers kill: write one of wait, end*' starts --leftovers kill
-  ends 0 '*ranks 0,1 ended with 0 and left 2 processes that still ran (*); --leftovers end has ended that*write wait at the end of the script*' starts --leftovers end
+  ends 0 '*ranks 0,1 ended with 0 and left 2 processes that still ran (*); ended because of --leftovers end*write wait at the end of the script*' starts --leftovers end
   nobody_left
   [[ "$(launch_json '[m.get("left_ended") for m in r["outcome"]["members"].values() if "left" in m]')" = "[True, True]" ]]
   launch_json_fits

@@ -96,7 +96,7 @@ healthy() {
   eventually grep -q 'tick 20' logs/latest/rank_0.log # the launcher has looked at the logs, which it does every second
   "${@:2}"
   ended 4
-  [[ $stderr == *"$1; so --hang_timeout cannot see whether the ranks work, and does not end the job"*'failed first'* ]] || fail "$stderr"
+  [[ $stderr == *"$1; so --hang_timeout cannot tell whether the ranks work, and does not end the job"*'failed first'* ]] || fail "$stderr"
   [[ $stderr != *'--hang_timeout cannot'*'--hang_timeout cannot'* ]] || fail "$stderr"
 }
 
@@ -180,7 +180,7 @@ on_a_disk() {
 
 @test "a full disk: the exit code is the rank's, and no part of launch.json stays" {
   on_a_disk 0 'head -c 1M /dev/zero >filler || :'
-  [[ $stderr == *'cannot be written any more: No space left on device'* ]] || fail "$stderr"
+  [[ $stderr == *'can no longer be written: No space left on device'* ]] || fail "$stderr"
   [[ $stderr == *'the outcome is not saved: '*'/launch.json: cannot be written: No space left on device'* ]] || fail "$stderr"
 }
 
@@ -191,5 +191,5 @@ on_a_disk() {
 
 @test "a disk that has become read-only" {
   on_a_disk 0 'mount --bind "$OLDPWD/small" "$OLDPWD/small" && mount -o remount,bind,ro "$OLDPWD/small"'
-  [[ $stderr == *'cannot be written any more: Read-only file system'* ]] || fail "$stderr"
+  [[ $stderr == *'can no longer be written: Read-only file system'* ]] || fail "$stderr"
 }

@@ -263,9 +263,9 @@ tell(said[1:])
 """
     )
     assert told(one) == [
-        ["the process of --straggler and --metrics does not end, so it was killed; what it wrote may be old"],
+        ["the process of --straggler and --metrics did not end and was killed; its output may be outdated"],
         True,
     ]
     assert told(one) == [
-        ["the process of --straggler and --metrics was ended before the job; what it wrote may be old"]
+        ["the process of --straggler and --metrics was ended before the job; its output may be outdated"]
     ]

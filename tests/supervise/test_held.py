@@ -188,7 +188,7 @@ def test_an_npu_smi_that_fails_from_the_beginning_is_noted_and_one_that_fails_la
     watch = Watch(Wanted(mark=MARK, devices=[0]))
     assert watch.note == ""
     npus("fault_info", "fail")
-    assert watch.look()[0].what.startswith("the devices cannot be looked at (npu-smi info: dcmi module initialize")
+    assert watch.look()[0].what.startswith("the devices cannot be checked (npu-smi info: dcmi module initialize")
     blind = Watch(Wanted(mark=MARK, devices=[0]))
     assert blind.note.startswith("note: restarts do not wait until the devices are free: npu-smi info: dcmi")
     assert blind.look() == []
@@ -292,7 +292,7 @@ def test_gpus_are_free_when_no_other_process_and_no_more_memory_is_on_them(tmp_p
     assert found == held.Held("device 1 has 2000 MB in use, 0 MB before the first attempt", (), "nvidia-smi")
     smi.write_text("#!/bin/sh\nexit 9\n")
     (found,) = watch.look()
-    assert "cannot be looked at" in found.what and found.remedy == "nvidia-smi"
+    assert "cannot be checked" in found.what and found.remedy == "nvidia-smi"
 
 
 # ---- who began when --------------------------------------------------------------------------------------------------

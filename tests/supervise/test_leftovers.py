@@ -191,7 +191,7 @@ def test_the_supervisor_names_ranks_and_processes_in_one_sentence_and_bounds_it(
     assert job.run() == 0
     assert job.said == [
         "ranks 0-5 ended with 0 and left 6 processes that still run (PID 500: python train.py, PID 501: python "
-        "train.py, PID 502: python train.py and 3 more): the job lasts until they have ended; if they should end with "
+        "train.py, PID 502: python train.py and 3 more): the job waits until they have ended; to end them with "
         "their rank: --leftovers end"
     ]
     assert job.supervisor.members.get("3").pid == 503

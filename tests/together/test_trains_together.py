@@ -163,7 +163,9 @@ def test_a_trainer_that_counts_more_ranks_than_there_are(tmp_path):
     said = files.wrong_size(files.sizes_of(str(tmp_path / "log")), {4, 2})
     assert said and said.size == 8
     row = findings.row("world-size", range(4), said=said.text, size=said.size, line=said.line, number=4)
-    assert findings.says(row).endswith("but the job has 4 ranks: if the data is divided by it, a part is never read")
+    assert findings.says(row).endswith(
+        "but the job has 4 ranks: if the program divides the data by that number, part of the data is never read"
+    )
 
 
 @pytest.mark.parametrize(

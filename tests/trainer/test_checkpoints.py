@@ -116,9 +116,11 @@ def test_only_the_runs_own_old_checkpoints_are_removed(tmp_path):
 
 def test_a_checkpoint_of_another_network_or_number_of_ranks_is_refused_in_words(tmp_path):
     saved(tmp_path, ranks=4)
-    with pytest.raises(CheckpointError, match="of the network lenet5, this config's is resnet50"):
+    with pytest.raises(CheckpointError, match="for the network lenet5, but this config has resnet50"):
         chosen(tmp_path, ranks=4, model="resnet50")
-    with pytest.raises(CheckpointError, match=r"of a job of 4 ranks, this one has 2; .*convert_ckpt.py .* --ranks 2"):
+    with pytest.raises(
+        CheckpointError, match=r"comes from a job of 4 ranks, but this job has 2; .*convert_ckpt.py .* --ranks 2"
+    ):
         chosen(tmp_path, ranks=2)
 
 
@@ -126,7 +128,7 @@ def test_weights_that_do_not_fit_are_refused_before_any_is_loaded(tmp_path):
     path = saved(tmp_path)
     wide = nn.Dense(2, 4)
     before = wide.weight.asnumpy().copy()
-    with pytest.raises(CheckpointError, match=r"weight has the shape \(3, 2\), here it is \(4, 2\)"):
+    with pytest.raises(CheckpointError, match=r"weight has the shape \(3, 2\), but here \(4, 2\)"):
         saving.load(path, wide)
     np.testing.assert_array_equal(wide.weight.asnumpy(), before)
     with pytest.raises(CheckpointError, match="has no gamma"):

@@ -35,7 +35,7 @@ def chosen(root, rank=0):
 def test_the_name_of_a_network_in_a_label_reaches_no_terminal_as_it_is(tmp_path):
     path = saved(tmp_path, 1)
     labels.write(path, labels.read(os.path.dirname(path))[path].replace(model="\x1b]0;x\x07\u202e"))
-    with pytest.raises(CheckpointError, match=r"is of the network \\x1b\]0;x\\x07\\u202e, this config's"):
+    with pytest.raises(CheckpointError, match=r"is for the network \\x1b\]0;x\\x07\\u202e, but this config has"):
         chosen(tmp_path)
 
 
@@ -78,7 +78,7 @@ def test_without_a_readable_mark_the_newest_checkpoint_counts_and_the_log_says_s
     damage(str(tmp_path / "rank_0" / labels.NEWEST), text)
     assert chosen(tmp_path) == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("rank_0/newest_run.json is damaged; of all checkpoints beside it the newest counts")
+    assert line.endswith("rank_0/newest_run.json is damaged; the newest of all checkpoints next to it is used")
 
 
 def test_a_folder_that_may_not_be_read_is_not_one_without_checkpoints(tmp_path, as_a_user_without_rights):

@@ -298,15 +298,15 @@ def test_an_unreadable_word_counts_neither_way():
 @pytest.mark.parametrize(
     ("section", "line", "said"),
     [
-        (lines, "a.png no tab", "should be an image's name, a tab and its label"),
+        (lines, "a.png no tab", "expected an image's name, a tab and its label"),
         (lines, "a.png\tabc!", "has !, which dataset.characters lacks"),
         (lines, "a.png\t", "has no text"),
         (lines, "a.png\t" + "ab" * 17, "needs 34 columns, an image of 128 pixels has 32; raise dataset.image_width"),
         (lines, "a.png\tabc", "a.png is not there"),
         (lines, "", "is empty"),
-        (boxes, "a.png\t[{]", "after the tab should come [{"),
-        (boxes, 'a.png\t[{"transcription": "x"}]', "after the tab should come"),
-        (boxes, 'a.png\t{"points": 1}', "after the tab should come"),
+        (boxes, "a.png\t[{]", "expected after the tab [{"),
+        (boxes, 'a.png\t[{"transcription": "x"}]', "expected after the tab"),
+        (boxes, 'a.png\t{"points": 1}', "expected after the tab"),
         (boxes, "a.png\t[]", "a.png is not there"),
     ],
 )

@@ -162,7 +162,7 @@ def test_slices_that_mindspore_cuts_are_found_by_the_layouts_that_it_infers(tmp_
     [
         (lambda root: (root / "strategy.json").unlink(), "strategy/rank_0.ckpt: no such file; name one that the"),
         (lambda root: (root / "strategy.json").write_text("{}"), "strategy.json is damaged, or no strategy file"),
-        (lambda root: strategies.write_for(8, *[str(root / "strategy.json")] * 2), "is for 8 ranks, and there are 4"),
+        (lambda root: strategies.write_for(8, *[str(root / "strategy.json")] * 2), "is for 8 ranks, but there are 4"),
         (lambda root: (root / "rank_2").rename(root / "rank_x"), "that is whole on all ranks"),
     ],
 )
@@ -177,7 +177,7 @@ def test_slices_that_cannot_be_loaded_are_refused(tmp_path, spoil, said):
 def test_slices_of_another_width_are_refused(tmp_path):
     cut_by_hand(tmp_path, 4)
     net = parallel.HybridParallelNet(hidden_size=48, rank=0, ranks=2)
-    with pytest.raises(CheckpointError, match=r"fc1.weight has the shape \(1024, 24\), here it is \(1024, 48\)"):
+    with pytest.raises(CheckpointError, match=r"fc1.weight has the shape \(1024, 24\), but here \(1024, 48\)"):
         inference.load_slices(str(tmp_path), {"model": {"name": "hybrid_parallel_net"}}, None, net, 2, None)
 
 

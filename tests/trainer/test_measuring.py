@@ -29,13 +29,18 @@ def held_out(folder, samples, batch, drop):
 
 
 def images(config, rank, count):
-    """The batches of a rank, each as the list of its images' numbers."""
-    data = datasets.held_out(config, rank, count)
-    if data is None:
+    """The batches of a rank, each as the list of its images' numbers, without what fills up the last one."""
+    part = datasets.held_out(config, rank, count)
+    if part is None:
         return []
+    data, samples = part
     assert len(list(data.create_tuple_iterator(num_epochs=1))) == data.get_dataset_size()
-    rows = data.create_tuple_iterator(num_epochs=1, output_numpy=True)
-    return [[round(float(image.max() * 255)) for image in batch] for batch, _ in rows]
+    rows = list(data.create_tuple_iterator(num_epochs=1, output_numpy=True))
+    assert all(len(batch) == len(labels) == len(rows[0][0]) for batch, labels in rows)  # a network is compiled once
+    shown = [[round(float(image.max() * 255)) for image in batch] for batch, _ in rows]
+    full = sum(map(len, shown[:-1]))
+    assert set(shown[-1][samples - full :]) <= {shown[-1][0]}
+    return [*shown[:-1], shown[-1][: samples - full]]
 
 
 @pytest.mark.parametrize(("samples", "batch", "drop"), [(23, 4, False), (23, 4, True), (24, 4, True), (3, 8, False)])
@@ -62,16 +67,24 @@ def test_who_has_a_part_of_the_network_reads_all_held_out_data():
 
 
 class Counting:
-    """Plays a Model: every batch of held-out data is 7 of 10 right, a last one of 3 has one right."""
+    """Plays a Model: every batch of held-out data is 7 of 10 right, a last one of 3 has one right.
+
+    Seven right samples fill up the last one.
+    """
 
     def __init__(self, metric):
         self.metric = metric
 
     def eval(self, batches, dataset_sink_mode):
         for right, size in batches:
-            labels = np.zeros(size, np.int32)
-            outputs = np.eye(2, dtype=np.float32)[[0] * right + [1] * (size - right)]
+            labels = np.zeros(10, np.int32)
+            outputs = np.eye(2, dtype=np.float32)[[0] * right + [1] * (size - right) + [0] * (10 - size)]
             self.metric.update(ms.Tensor(outputs), ms.Tensor(labels))
+
+
+def with_samples(part):
+    """What `datasets.held_out` gives a rank with these batches."""
+    return (part, sum(size for _, size in part)) if part else None
 
 
 def measurement(parts):
@@ -79,7 +92,7 @@ def measurement(parts):
     own = [metrics.Accuracy() for _ in parts]
     total = [sum(column) for column in zip(*[(sum(r for r, _ in part), sum(n for _, n in part)) for part in parts])]
     return [
-        measuring.HeldOut(Counting(metric), part or None, {"accuracy": metric}, lambda counts: total)
+        measuring.HeldOut(Counting(metric), with_samples(part), {"accuracy": metric}, lambda counts: total)
         for metric, part in zip(own, parts)
     ]
 
@@ -87,7 +100,7 @@ def measurement(parts):
 def test_ranks_with_parts_of_unequal_size_and_with_none_get_the_value_of_the_whole(capsys):
     whole = [(7, 10), (7, 10), (1, 3)]
     metric = metrics.Accuracy()
-    alone = measuring.HeldOut(Counting(metric), whole, {"accuracy": metric}).values()
+    alone = measuring.HeldOut(Counting(metric), with_samples(whole), {"accuracy": metric}).values()
     assert alone == {"accuracy": 15 / 23}
     for parts in ([whole[:1], whole[1:]], [whole[:2], whole[2:], []]):
         assert [one.values() for one in measurement(parts)] == [alone] * len(parts)
@@ -193,7 +206,7 @@ def test_lmdb_folders_are_read_one_after_the_other(tmp_path, write):
     assert labels == [[3, 1, 2, 0], [1, 2, 0, 0], [3, 0, 0, 0]]
     assert [image.shape for image, _ in rows] == [(2, 1, 32, text_lines.WIDTH), (1, 1, 32, text_lines.WIDTH)]
     config = {"eval": {"dataset": section(tmp_path), "loader": LOADER}}
-    shares = [datasets.held_out(config, rank, 2).get_dataset_size() for rank in (0, 1)]
+    shares = [datasets.held_out(config, rank, 2)[0].get_dataset_size() for rank in (0, 1)]
     assert shares == [1, 1]
 
 
@@ -203,7 +216,7 @@ def test_lmdb_folders_are_read_one_after_the_other(tmp_path, write):
         ({"label-000000002": b"x"}, {}, "sample 2: the label x has x, which dataset.characters lacks"),
         ({"label-000000002": b"\xff"}, {}, "sample 2: label-000000002 is not UTF-8 text"),
         ({"num-samples": b"3"}, {}, "sample 3: label-000000003 is missing; the data is not whole"),
-        ({"num-samples": b"many"}, {}, "num-samples should be a whole number, is: many"),
+        ({"num-samples": b"many"}, {}, "num-samples should be a whole number, found: many"),
         ({}, {"max_text_len": 1}, "the label ab has 2 characters, more than dataset.max_text_len, 1"),
         ({}, {"data_dir": "test"}, "test: there is no file data.mdb in it, nor below it"),
     ],

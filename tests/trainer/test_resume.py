@@ -170,7 +170,7 @@ def test_the_launchers_restart_goes_on_from_the_last_checkpoint(tmp_path, jobs, 
 def test_training_goes_on_with_another_number_of_ranks(jobs, printed):
     """One epoch on two ranks that share each layer, the slices merged, the second epoch on one rank."""
     said = printed["shared, refused"]
-    assert "is of a job of 2 ranks, this one has 1" in said and "convert_ckpt.py" in said
+    assert "comes from a job of 2 ranks, but this job has 1" in said and "convert_ckpt.py" in said
     assert "continues after epoch 1" in printed["shared, merged"]
     undisturbed, alone = ranks.weights(jobs.folder / "whole"), ranks.weights(jobs.folder / "alone")
     assert ranks.furthest(undisturbed, alone) < 1e-6
@@ -184,4 +184,4 @@ def test_resume_1_without_a_checkpoint_is_refused_and_a_restart_by_the_launcher_
     said = printed["all done"]
     assert "continues after epoch 1" in said and "are done already" in said
     said = printed["another net"]
-    assert "is of the network lenet5, this config's is dense" in said and "Traceback" not in said
+    assert "is for the network lenet5, but this config has dense" in said and "Traceback" not in said

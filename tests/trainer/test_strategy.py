@@ -141,7 +141,7 @@ def test_mindspore_gets_the_files_that_the_config_names(tmp_path, context, monke
     job.set_mode(semi_auto(**keys), rank=1, ranks=4)
     named = {"save_file": f"{tmp_path}/of_1.ckpt", "only_trainable_params": False, "load_file": load}
     assert context["strategy_ckpt_config"] == named
-    with pytest.raises(CheckpointError, match=r"cuts.json is for 4 ranks, and there are 2; .*tools/strategy.py"):
+    with pytest.raises(CheckpointError, match=r"cuts.json is for 4 ranks, but there are 2; .*tools/strategy.py"):
         job.set_mode(semi_auto(**keys), rank=1, ranks=2)
 
 

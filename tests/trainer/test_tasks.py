@@ -19,7 +19,7 @@ def problems(path, *assignments):
 @pytest.mark.parametrize(
     ("path", "assignment", "said"),
     [
-        (DIGITS, "model.name=crnn", "yaml:16: /loss/name: crnn does not learn from CrossEntropyLoss; write CTCLoss"),
+        (DIGITS, "model.name=crnn", "yaml:16: /loss/name: crnn cannot be trained with CrossEntropyLoss; write CTCLoss"),
         (DIGITS, "model.name=resnet50", "/train/dataset/type: resnet50 cannot read data of type mnist; write cifar10"),
         (DIGITS, "model.hidden_size=3", "=3: /model/hidden_size: the network lenet5 knows no hidden_size"),
         (DIGITS, "loss.eps=1", "/loss/eps: CrossEntropyLoss knows no eps"),

@@ -118,7 +118,7 @@ class Hub:
         if not 0 < number < len(self.facts["hosts"]):
             return tr("the job has no host number {number}", number=number)
         if number in self.hosts:
-            return tr("{host} has come already: the command was typed there twice", host=self.facts["hosts"][number])
+            return tr("{host} has already joined: the command was typed there twice", host=self.facts["hosts"][number])
         return ""
 
     def listen(self, number: int) -> None:
@@ -132,7 +132,7 @@ class Hub:
         except Lost as error:
             del self.hosts[number]
             self.door.forget(host)
-            self.attempts.left(number, tr("its launcher is lost: {reason}", reason=error))
+            self.attempts.left(number, tr("its launcher is disconnected: {reason}", reason=error))
 
     def look_after_connections(self) -> None:
         """Sends what did not go out at once, and closes the connections of guests that send nothing."""

@@ -102,7 +102,7 @@ class Spoke:
                 if word != "welcome":
                     raise Lost(tr("it sent no answer"))
                 return connection
-            raise Lost(tr("it sent half a line"))
+            raise Lost(tr("it sent an incomplete line"))
         except BaseException:
             plug.close()
             raise
@@ -134,7 +134,7 @@ class Spoke:
                 if 0 in ready:
                     self.obey(connection, self.launcher.take())
         except Lost as error:
-            self.end(LOST, tr("its launcher is lost: {reason}", reason=error))
+            self.end(LOST, tr("its launcher is disconnected: {reason}", reason=error))
         finally:
             connection.plug.close()
 

@@ -154,6 +154,6 @@ def exhausted(count_of: Count) -> str:
         return ""
     if count_of.at_limit:
         restarts = count(count_of.number, "restart")
-        return tr("there were {restarts}, as many as --restart_limit allows", restarts=restarts)
+        return tr("the job has had {restarts}, the most that --restart_limit allows", restarts=restarts)
     restarts = count(count_of.vain, "restart")
-    return tr("no step further after {restarts}, as many as --max_restarts allows", restarts=restarts)
+    return tr("no further step after {restarts}, the most that --max_restarts allows", restarts=restarts)

@@ -108,7 +108,7 @@ def message(line: bytes) -> list[Any]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise Lost(tr("it sent what is not JSON")) from error
+        raise Lost(tr("it sent something that is not JSON")) from error
     if not isinstance(found, list) or not found or not isinstance(found[0], str):
         raise Lost(tr("it sent no message"))
     return found

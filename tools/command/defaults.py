@@ -51,7 +51,7 @@ def _read(line: Line, words: Sequence[str]) -> Iterator[tuple[str, str]]:
         long = word if word.startswith("--") else f"-{word}"
         name = table.bare(long)
         if name in _TYPED:
-            raise line.misused("{option} is for a single launch; type it there", option=table.typed(name))
+            raise line.misused("{option} is for a single launch; type it in the command", option=table.typed(name))
         if name not in every or (len(name) == 1) is word.startswith("--"):
             raise line.misused("unknown option {option}{instead}", option=quote(word), instead=_near(name, every))
         value, taken = options.value_of(line, every[name].takes, [long, *words[at + 1 :]])

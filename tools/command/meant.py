@@ -42,7 +42,7 @@ def order(line: Line) -> str:
     is_other = is_number(data) or data.lower() in _TARGETS
     if not is_other or os.path.isdir(data) or is_number(after) or after.lower() in _TARGETS:
         return ""
-    return tr("the words are in another order: {names}", names=" ".join(line.names))
+    return tr("the arguments have another order: {names}", names=" ".join(line.names))
 
 
 def number(line: Line) -> str:
@@ -69,12 +69,12 @@ def _ranks(line: Line, number: str) -> str:
     if own:
         option = table.typed(own)
         return tr(
-            "the number of ranks is written as {option} {number}, before the program or the config",
+            "write the number of ranks as {option} {number}, before the program or the config",
             option=option,
             number=number,
         )
     return tr(
-        "{script} has its own number of ranks; any number: scripts/launch.sh -n {number}",
+        "{script} has a fixed number of ranks; for any other number: scripts/launch.sh -n {number}",
         script=line.declaration.name,
         number=number,
     )

@@ -29,7 +29,10 @@ _OUTPUT = marked("every rank writes a log of its own; write --output_filename DI
 _FOLDER = marked("ranks run in the folder where you type the command; change to another one by cd")
 _SAME_PATH = marked("the program must be at the same path on all hosts")
 _SAME_PATHS = marked("the files must be at the same paths on all hosts")
-_ORDER = marked("ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8")
+_ORDER = marked(
+    "the launch fills one host after the other, in the order of the devices; write how many ranks a host "
+    "gets: HOST:8, or slots=8"
+)
 _SIGNALS = marked("the launcher needs the signals that mpirun forwards by itself")
 _GO_ON = marked("write --keep_going: the other ranks go on when one fails; or --max_restarts N")
 _TERMINAL = marked("ranks have no terminal; their output is in rank_N.log")

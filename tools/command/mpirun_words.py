@@ -55,11 +55,12 @@ def check(line: Line) -> None:
     if line.mpirun.given.get("bind_to", "none") != "none":
         for name in ("bind_core", "bind_numa"):
             if line.given(name):
-                raise line.misused("--{option} and --bind-to say different things; give one of them", option=name)
+                raise line.misused("--{option} and --bind-to contradict each other; give only one of them", option=name)
     has_hosts = line.names[:1] in (("HOSTS",), ("HOSTFILE",)) or line.given("hosts") or line.given("hostfile")
     if has_hosts and line.one_host:
         raise line.misused(
-            "{typed}: ranks go host by host, as devices are numbered; write how many a host gets: HOST:8, or slots=8",
+            "{typed}: the launch fills one host after the other, in the order of the devices; write how many "
+            "ranks a host gets: HOST:8, or slots=8",
             typed=line.one_host[0],
         )
 

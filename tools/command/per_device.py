@@ -26,7 +26,7 @@ def finish(line: Line) -> None:
     number = _devices(line, target)
     if not number:
         raise line.misused(
-            "{typed}: this host shows no {target}; write the number of ranks, or: --device_target CPU",
+            "{typed}: this host has no visible {target}; write the number of ranks, or: --device_target CPU",
             typed=typed,
             target="NPU" if target == "Ascend" else target,
         )

@@ -133,8 +133,8 @@ def instead_of(line: Line, option: str) -> str:
             hint = tr(": the rank table is the argument RANK_TABLE_FILE, or with --hostfile the option --rank_table")
         else:
             hint = tr(
-                ": {script} needs no rank table, its ranks find each other without; with a rank table:"
-                " scripts/ascend8p.sh and its like, on several hosts scripts/run_cluster.sh",
+                ": {script} needs no rank table, because its ranks find each other without one; for a launch with "
+                "a rank table: scripts/ascend8p.sh and similar scripts, on several hosts scripts/run_cluster.sh",
                 script=line.declaration.name,
             )
     return hint + as_value(line)
@@ -157,8 +157,8 @@ def is_run(line: Line, word: str) -> bool:
     elif not is_path and not is_folder and not line.arguments and word and programs.on_path(word):
         return False
     raise line.misused(
-        "--resume {run}: no run has this folder (launch.json is not in it); another run: --resume=FOLDER;"
-        " the newest run, and {run} as an argument: --resume=newest {run}",
+        "--resume {run}: this is not the folder of a run (it has no launch.json); for another run: "
+        "--resume=FOLDER; for the newest run, with {run} as an argument: --resume=newest {run}",
         run=quote(word),
     )
 
@@ -170,7 +170,7 @@ def _named(line: Line) -> str:
 
 def _config_argument(line: Line) -> tuple[str, ...]:
     if line.given("pytest") and (line.arguments or line.given("config")):
-        raise line.misused("--pytest runs tests, which get no config; give one of them")
+        raise line.misused("--pytest runs tests, which do not take a config; give only one of the two")
     if not line.arguments and (line.program or _named(line)):
         return ()
     if line.given("config"):
@@ -222,7 +222,7 @@ def _has_hosts(line: Line) -> bool:
 def _unclear(line: Line, word: str) -> Refusal:
     """Refuses a file that may be either."""
     return line.misused(
-        "{file}: a config or a program? A config: --config {file}; a program: python {file}, or give the file the run"
-        " bit",
+        "{file}: is this a config or a program? For a config: --config {file}; for a program: python {file}, or "
+        "make the file executable",
         file=quote(word),
     )

@@ -28,7 +28,9 @@ def arguments(line: Line) -> tuple[str, ...]:
     command, *words = line.arguments
     names = _NAMES.get(len(words))
     if names is None:
-        raise line.misused("{number} words after the command; write none, WORKER_NUM, 5 or 8", number=len(words))
+        raise line.misused(
+            "{number} arguments after the command; write none, WORKER_NUM alone, 5 or 8", number=len(words)
+        )
     line.program = [command]
     needless: tuple[str, ...] = ()
     if "node_rank" in names and words[0] == words[1]:

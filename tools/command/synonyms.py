@@ -104,13 +104,14 @@ def finish(line: Line) -> None:
         return  # the request states this
     if not world and not each:
         raise line.misused(
-            "--nnodes {hosts}: how many ranks has each host? Add them, such as: --nproc_per_node 8", hosts=hosts
+            "--nnodes {hosts}: how many ranks does each host have? Add the number, such as: --nproc_per_node 8",
+            hosts=hosts,
         )
     world, each = world or str(int(each) * int(hosts)), each or str(int(world) // int(hosts))
     if int(each) * int(hosts) != int(world):
         raise line.misused(
-            "--nnodes {hosts}: {world} ranks are not the same number on each host; write another --worker_num or"
-            " --nproc_per_node",
+            "--nnodes {hosts}: {world} ranks cannot be divided equally among the hosts; write another "
+            "--worker_num or --nproc_per_node",
             hosts=hosts,
             world=world,
         )
@@ -121,7 +122,7 @@ def _here(line: Line, typed: str, option: str, value: str, only: str) -> None:
     """Takes what every job on one host has."""
     if value != only:
         raise line.misused(
-            "{typed}: this host alone is {option} {value}; {hosts}",
+            "{typed}: for this host alone, the value is {option} {value}; {hosts}",
             typed=typed,
             option=option,
             value=only,
@@ -165,7 +166,7 @@ def _no_number(line: Line, typed: str) -> Refusal:
 def _instead(line: Line) -> str:
     """How the script, which has no option for the number of ranks, gets it."""
     if "ntasks_per_node" in line.table:
-        return tr("Slurm's allocation says how many nodes there are; the ranks of each are --ntasks_per_node N")
+        return tr("Slurm's allocation sets the number of nodes; set the ranks of each node with --ntasks_per_node N")
     if "RANK_SIZE" in line.names:
         return tr("the number of ranks is the argument RANK_SIZE")
     return tr("{script} has no such option; any number of ranks: scripts/launch.sh -n N", script=line.declaration.name)

@@ -157,9 +157,9 @@ SHARED = {
         " packet without an answer, and again when it has appeared 10, 100 and 1000 times"
     ),
     "no_watch -": marked(
-        "do not check whether the ranks train one thing together; otherwise ranks that never joined the job, that"
-        " all have the same data, or whose loss drifts away from the others are named while the job runs, in the"
-        " report and on the page"
+        "do not check whether the ranks train one model together; without this option, the launch names ranks "
+        "that never joined the job, ranks that all have the same data, and ranks whose loss drifts away from the "
+        "others: while the job runs, in the report and on the page"
     ),
     "report -": marked(
         "when the job has ended, write a page about it, report.html in the run's folder: curves, a time line, what"
@@ -231,7 +231,7 @@ SHARED = {
         " FILE in JSON with bind_cpu and bind_memory, as for msrun, the memory is also bound, with numactl"
     ),
     "no_check -": marked(
-        "skip the checks that need the NPUs, and that of a program's parallel mode, but still check the rank table"
+        "skip the checks that need NPUs and the check of a program's parallel mode, but still check the rank table"
     ),
     "lang zh|en": language.MEANING,
     "no_defaults -": marked("ignore the options that the variable MSLAUNCH_OPTIONS has for every launch"),

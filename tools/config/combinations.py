@@ -66,7 +66,7 @@ def problems(data: dict[str, Any]) -> list[Problem]:
     found = _strange_keys("/model", data["model"], ("name", *network.keys), tr("the network {name}", name=name))
     found += _strange_keys("/loss", data["loss"], ("name", *LOSSES.get(loss, ())), loss)
     if loss not in network.losses:
-        text = tr("{name} does not learn from {loss}", name=name, loss=loss)
+        text = tr("{name} cannot be trained with {loss}", name=name, loss=loss)
         remedy = tr("write {wanted}", wanted=tr(" or ").join(network.losses))
         found.append(Problem("loss-of-another-network", "/loss/name", text, remedy))
     for part in ("train", "eval"):

@@ -80,7 +80,7 @@ def problems(data: dict[str, Any]) -> list[Problem]:
         text = tr("infer_mode: True is for MindOCR's inference, and this trainer has none")
         found.append(Problem("key-without-effect", "/common/infer_mode", text, tr("write False, or remove it")))
     if common.get("use_space_char") and "character_dict_path" not in common:
-        text = tr("use_space_char adds to the characters of character_dict_path, and there is none")
+        text = tr("use_space_char adds to the characters of character_dict_path, but that is not set")
         remedy = tr("write the blank into dataset.characters, and remove it")
         found.append(Problem("key-without-effect", "/common/use_space_char", text, remedy))
     path = common.get("character_dict_path")

@@ -68,7 +68,9 @@ class Config:
             for key in keys[:-1]:
                 parent = parent.setdefault(key, {})
                 if not isinstance(parent, dict):
-                    message = tr("{origin}: {key} is a value, it has no keys in it", origin=origin, key=one_line(key))
+                    message = tr(
+                        "{origin}: {key} is a single value, without keys of its own", origin=origin, key=one_line(key)
+                    )
                     raise ConfigError(message)
             parent[keys[-1]] = parsed
             self._overridden["/" + "/".join(keys)] = origin

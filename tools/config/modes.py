@@ -69,7 +69,7 @@ def _refused_by_cpu(config: dict[str, Any], target: str) -> list[Problem]:
     section = config["parallel"]
     if target != "CPU" or section["mode"] not in BY_MINDSPORE:
         return []
-    remedy = tr("use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (layers cut by hand)")
+    remedy = tr("use data_parallel, or hybrid_parallel with model.name hybrid_parallel_net (hand-written partitioning)")
     if section["pipeline_stages"] > 1:
         remedy = tr("use mode hybrid_parallel with model.name hand_pipeline_net, two stages with Send and Receive")
     return [Problem("cpu-refuses", "/parallel/mode", not_on_cpu(section["mode"]), remedy)]
@@ -95,7 +95,8 @@ def _only_for_graphs(config: dict[str, Any]) -> list[Problem]:
 def not_in_pynative(mode: str) -> str:
     """What such a mode does in PyNative mode, as seen on CPU with MindSpore 2.10."""
     return tr(
-        "MindSpore cuts a graph, and PyNative mode has none: with {mode} every rank would train the whole by itself",
+        "MindSpore cuts a graph, which PyNative mode does not have: with {mode} every rank would train the whole "
+        "network by itself",
         mode=mode,
     )
 
@@ -130,13 +131,13 @@ def _network(config: dict[str, Any], mode: str, ranks: int) -> list[Problem]:
         remedy = tr("write {wanted}, or set parallel.mode to data_parallel", wanted=tr(" or ").join(BY_HAND))
     elif name in BY_HAND:
         text = tr(
-            "{name} is cut by hand and does its own communication, so it does not go with mode {mode}",
+            "{name} has hand-written partitioning and communication, so it cannot run in mode {mode}",
             name=name,
             mode=mode,
         )
         remedy = tr("set parallel.mode to hybrid_parallel")
     elif mode in BY_MINDSPORE and (name not in IN_STAGES if stages > 1 else name == STAGED):
-        text = tr("{name} does not go with pipeline_stages {stages}", name=name, stages=stages)
+        text = tr("{name} cannot be combined with pipeline_stages {stages}", name=name, stages=stages)
         remedy = tr(
             "for more than 1 stage write {wanted}, for 1 stage another network", wanted=tr(" or ").join(IN_STAGES)
         )
@@ -168,7 +169,7 @@ def _pipeline(config: dict[str, Any], ranks: int) -> list[Problem]:
     section, name = config["parallel"], config["model"]["name"]
     stages, micro = section["pipeline_stages"], section["micro_batches"]
     place = "/parallel/pipeline_stages"
-    text = tr("{ranks} ranks cannot be cut into {stages} stages of one size", ranks=ranks, stages=stages)
+    text = tr("{ranks} ranks cannot be divided into {stages} equal stages", ranks=ranks, stages=stages)
     found = _uneven(ranks, stages, Problem("stages", place, text, _divisor(ranks)))
     if stages > IN_STAGES.get(name, stages):
         text = tr(
@@ -186,7 +187,7 @@ def _pipeline(config: dict[str, Any], ranks: int) -> list[Problem]:
         )
         found.append(Problem("stages", "/parallel/micro_batches", text, tr("write {stages} or more", stages=stages)))
     batch = config["train"]["loader"]["batch_size"]
-    text = tr("a batch of {batch} cannot be cut into {micro} micro-batches of one size", batch=batch, micro=micro)
+    text = tr("a batch of {batch} cannot be divided into {micro} equal micro-batches", batch=batch, micro=micro)
     return found + _uneven(batch, micro, Problem("uneven", "/parallel/micro_batches", text, _divisor(batch)))
 
 
@@ -226,14 +227,14 @@ def _strategy(config: dict[str, Any], ranks: int) -> list[Problem]:
 def _accumulation(config: dict[str, Any]) -> list[Problem]:
     parts, place = config["train"]["gradient_accumulation_steps"], "/train/gradient_accumulation_steps"
     batch = config["train"]["loader"]["batch_size"]
-    text = tr("a batch of {batch} cannot be cut into {parts} parts of one size", batch=batch, parts=parts)
+    text = tr("a batch of {batch} cannot be divided into {parts} equal parts", batch=batch, parts=parts)
     found = _uneven(batch, parts, Problem("uneven", place, text, _divisor(batch)))
     if (
         not found
         and parts > 1
         and (config["parallel"]["micro_batches"] > 1 or config["model"]["name"] == STAGES_BY_HAND)
     ):
-        return [Problem("uneven", place, tr("a pipeline cuts its batches already"), tr("write 1, or leave it out"))]
+        return [Problem("uneven", place, tr("a pipeline already divides its batches"), tr("write 1, or leave it out"))]
     return found
 
 

@@ -91,10 +91,10 @@ def _optimizer(data: dict[str, Any]) -> list[Problem]:
     section, found = data["optimizer"], []
     if section.get("nesterov") and section["opt"] not in ("momentum", "sgd"):
         remedy = tr("write False, or opt: momentum")
-        text = tr("{opt} has no form of Nesterov's", opt=section["opt"])
+        text = tr("{opt} has no Nesterov variant", opt=section["opt"])
         found.append(Problem("key-without-effect", "/optimizer/nesterov", text, remedy))
     elif section.get("nesterov") and section.get("momentum") == 0:
-        text = tr("Nesterov's form needs a momentum")
+        text = tr("the Nesterov variant needs a momentum")
         found.append(Problem("optimizer", "/optimizer/momentum", text, tr("write more than 0, or nesterov: False")))
     cut = _cut(data)
     if section["opt"] == "lars" and cut:
@@ -118,11 +118,11 @@ def _step(data: dict[str, Any]) -> list[Problem]:
         text = tr("with {level} the gradients of crnn were not finite in PyNative mode (seen on CPU)", level=level)
         found.append(Problem("precision", "/system/amp_level", text, tr("write O1, or mode: 0")))
     if level != "O0" and name in modes.NETS:
-        text = tr("{name} shows a parallel mode, and is written for float32", name=name)
+        text = tr("{name} demonstrates a parallel mode, and is written for float32", name=name)
         found.append(Problem("precision", "/system/amp_level", text, tr("write O0, or take another network")))
     cut = _cut(data)
     if cut and "loss_scaler" in data:
-        text = tr("a loss scale does not go with {cut}, whose ranks would see different overflows", cut=cut)
+        text = tr("a loss scale cannot be combined with {cut}, whose ranks would see different overflows", cut=cut)
         found.append(Problem("precision", "/loss_scaler", text, tr("remove this section")))
     if cut and train.get("clip_grad"):
         text = tr("clip_grad needs the norm of all gradients, and {cut} cuts them", cut=cut)

@@ -123,7 +123,7 @@ _Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(r"[-+]?\d+[e
 def _refused(node: yaml.Node, kind: str) -> NotYaml:
     found = short(node.value) if isinstance(node, yaml.ScalarNode) else tr("this group")
     reason = tr(
-        "{found} is read as {kind} and is none; write {wanted}, or put a text in quotes",
+        "YAML reads {found} as {kind}, but it is not one; write {wanted}, or put a text in quotes",
         found=found,
         kind=kind,
         wanted=_wanted(kind),

@@ -105,7 +105,7 @@ def _end_of_chain(job: Job, end: End, last: Process | Target) -> Verdict:
         how = tr("never opened its socket")
         certainty, why = LIKELY, tr("its own log has no error")
     else:
-        how = tr("never came to the collective")
+        how = tr("never reached the collective")
         certainty, why = LIKELY, tr("its own log has no error")
     first = end.waiters[0]
     if len(end.waiters) == 1:
@@ -148,7 +148,7 @@ def silent(job: Job, found: list[Wait]) -> Verdict | None:
     return Verdict(
         kind="silent",
         roots=quiet,
-        sentence=tr("{who} said nothing while {count} waited", who=names(quiet), count=count(len(sources), "rank")),
+        sentence=tr("{who} wrote nothing while {count} waited", who=names(quiet), count=count(len(sources), "rank")),
         certainty=LIKELY if alone else GUESS,
         why=tr("all others have errors"),
         next=look_at(quiet[0]),
@@ -161,7 +161,7 @@ def _nobody_known(number: int, job: Job) -> Verdict:
     return Verdict(
         kind="unknown",
         roots=[],
-        sentence=tr("{count} waited, and no log says for whom", count=count(number, "rank")),
+        sentence=tr("{count} waited, and no log shows for which rank", count=count(number, "rank")),
         certainty=GUESS,
         why=tr("all ranks waited") if job.complete else tr("the logs of most ranks are not here"),
         next=[tr("the logs of the other ranks: one of them failed, is behind, or ended")] if alone else [],

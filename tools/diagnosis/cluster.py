@@ -64,13 +64,13 @@ def of_death(job: Job, end: Death) -> Verdict:
     logged = isinstance(end.rank, Process) and bool(end.rank.findings)
     silent = isinstance(end.rank, Process) and logged and failures.is_quiet(end.rank)
     sure = job.complete and silent and not end.by_place and end.signal not in (0, deaths.TERMINATED)
-    why = tr("what started the ranks says so, and its own log has no error")
+    why = tr("the program that started the ranks reports it, and its own log has no error")
     if not silent:
-        why = tr("what started the ranks says so")
+        why = tr("the program that started the ranks reports it")
     if end.unclear:
-        why = tr("its end was told first, but others ended with the same code")
+        why = tr("its end was reported first, but others ended with the same code")
     elif end.by_place:
-        why = tr("what started the ranks says so, by the number of the rank on its host")
+        why = tr("the program that started the ranks reports it, by the number of the rank on its host")
     return Verdict(
         kind="error" if end.raised else "killed",
         roots=list(roots),
@@ -127,7 +127,7 @@ def _verdict_of_loss(job: Job, rank: Process | Target, event: Event) -> Verdict:
     return Verdict(
         kind="killed",
         roots=[rank],
-        sentence=tr("{who} was killed, or ended without a word", who=who(rank)),
+        sentence=tr("{who} was killed, or ended without a message", who=who(rank)),
         certainty=SURE if silent and job.complete else LIKELY,
         why=why,
         text=event.text,
@@ -141,9 +141,9 @@ def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
     return Verdict(
         kind="killed",
         roots=list(gone),
-        sentence=tr("{who} was killed, or ended without a word", who=names(gone)),
+        sentence=tr("{who} was killed, or ended without a message", who=names(gone)),
         certainty=LIKELY,
-        why=tr("a helper of its own says that its process is gone"),
+        why=tr("its own helper process reports that it is gone"),
         text=event.text,
         time=event.time,
         next=[_memory(gone[0])],
@@ -165,7 +165,7 @@ def scheduler_failed(job: Job) -> Verdict | None:
             roots=[],
             sentence=tr("MindSpore's scheduler failed first: {text}", text=said(own.error.text)),
             certainty=LIKELY,
-            why=tr("no rank came to it"),
+            why=tr("no rank connected to it"),
             text=own.error.text,
             time=own.error.time,
             next=[tr("the log of {who}: {path}", who=tr("MindSpore's scheduler"), path=path)],
@@ -189,11 +189,11 @@ def missing(job: Job) -> Verdict | None:
         roots = [_of_number(job, rank) for rank in absent]
         last = rows[-1]
         sentence = tr(
-            "{count} of {wanted} ranks never came to MindSpore's scheduler", count=wanted - number, wanted=wanted
+            "{count} of {wanted} ranks never connected to MindSpore's scheduler", count=wanted - number, wanted=wanted
         )
         if roots:
             sentence = tr(
-                "{ranks} never came to MindSpore's scheduler, {came} of {wanted} came",
+                "{ranks} never connected to MindSpore's scheduler, {came} of {wanted} connected",
                 ranks=named("rank", absent),
                 came=number,
                 wanted=wanted,
@@ -204,7 +204,7 @@ def missing(job: Job) -> Verdict | None:
             roots=list(roots),
             sentence=sentence,
             certainty=SURE if silent and roots else LIKELY,
-            why=tr("the scheduler lists who came"),
+            why=tr("the scheduler lists the ranks that connected"),
             text=last.text,
             time=last.time,
             next=look_at(roots[0]) if roots else [],

@@ -92,7 +92,7 @@ def _behind(job: Job, mine: dict[int, _Stop], queued: dict[int, int]) -> Verdict
         return None
     stop = next(stop for stop in mine.values() if stop.number == wanted)
     sentence = tr(
-        "{ranks} never came to collective {number} ({kind}) of PyTorch; the last one asked for was {last}",
+        "{ranks} never reached collective {number} ({kind}) of PyTorch; the last one that they submitted was {last}",
         ranks=named("rank", late),
         number=wanted,
         kind=one_line(stop.what[0]),
@@ -128,7 +128,7 @@ def absent(job: Job) -> Verdict | None:
     if not found:
         return None
     ranks = sorted({number for event in found for number in _numbers(event.values["missing"])})
-    sentence = tr("{ranks} did not come to the barrier in time", ranks=named("rank", ranks))
+    sentence = tr("{ranks} did not reach the barrier in time", ranks=named("rank", ranks))
     return _missing(job, ranks, sentence, tr("rank 0 waited there for each rank"), found[0])
 
 
@@ -146,7 +146,7 @@ def stalled(job: Job) -> Verdict | None:
                 ranks.update((number, None) for event in near for number in _numbers(event.values["missing"]))
     if first is None or not ranks:
         return None
-    sentence = tr("{ranks} did not ask for what the others wait for in Horovod", ranks=named("rank", ranks))
+    sentence = tr("{ranks} did not submit what the others wait for in Horovod", ranks=named("rank", ranks))
     return _missing(job, sorted(ranks), sentence, tr("Horovod lists the ranks that it waits for"), first)
 
 

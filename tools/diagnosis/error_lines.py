@@ -119,12 +119,12 @@ def _grouped(lines: Iterable[_Line], failed: str) -> list[Alike]:
 
 def commands(errors: list[Alike], path: str = "", folder: str = "") -> list[str]:
     """What to look at next.  path: the log that has no such line; folder: where the logs are."""
-    found = [] if errors else [tr("whether the kernel ended it, on its host: dmesg -T | tail -n 50")]
+    found = [] if errors else [tr("whether the kernel killed it, on its host: dmesg -T | tail -n 50")]
     if path and not errors and os.path.isfile(path) and path.isprintable():
         found.append(f"tail -n 50 {shlex.quote(near(path))}")
     if folder and os.path.exists(folder) and folder.isprintable():
         command = typed.command("tools/diagnose.py", "--bundle", "bundle.tar.gz", near(folder))
-        found.append(tr("pack the logs for somebody who helps: {command}", command=command))
+        found.append(tr("pack the logs for someone who can help: {command}", command=command))
     return found
 
 

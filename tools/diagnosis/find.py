@@ -139,5 +139,5 @@ def save(launch: dict[str, Any], folder: str) -> None:
         record.write(folder, launch)
     except (OSError, ValueError) as error:
         path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
-        text = tr("{path}: the diagnosis is not in it: {reason}", path=path, reason=reason)
+        text = tr("{path}: the diagnosis could not be added: {reason}", path=path, reason=reason)
         print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)

@@ -74,17 +74,18 @@ def _of(
 ) -> Verdict:
     """ended_first: the one whose process ended first, as what started the ranks states."""
     if len(rows) == 1:
-        why = tr("no other rank has an error that does not follow from a wait")
+        why = tr("all errors of the other ranks follow from waits")
         if not job.complete:
-            why = tr("no other log has an error that does not follow from a wait, but not all ranks' logs are here")
+            why = tr("all errors in the other logs follow from waits, but not all ranks' logs are here")
             if not job.ranks:
-                why = tr(
-                    "no other log has an error that does not follow from a wait, but none says how many ranks there are"
-                )
+                why = tr("all errors in the other logs follow from waits, but no log tells how many ranks there are")
         elif rows[0].may_go_on:
-            return _named(rows, found, LIKELY, tr("no other rank has an error that does not follow from a wait"))
+            return _named(rows, found, LIKELY, tr("all errors of the other ranks follow from waits"))
         elif not rows[0].known and any(map(failures.is_quiet, job.processes)):
-            why = tr("only its error may be one of its own, but other ranks say nothing at all, as if they were killed")
+            why = tr(
+                "its error is the only one that may not follow from a wait, but other ranks wrote nothing at "
+                "all, as if they were killed"
+            )
             return _named(rows, found, LIKELY, why)
         return _named(rows, found, SURE if job.complete else LIKELY, why)
     times = [(offsets.common(row.process, row.seen.time), row) for row in rows]
@@ -135,7 +136,7 @@ def _host(process: Process) -> object:
 def _without_times(rows: list[Failure], found: list[Wait], ended_first: list[Failure]) -> Verdict:
     """Some have no time: what tells them apart is who ended first, who raised, or that others are alike."""
     if ended_first and len({row.alike for row in rows}) > 1:
-        return _named(ended_first, found, LIKELY, tr("what started the ranks says that it ended first"))
+        return _named(ended_first, found, LIKELY, tr("the program that started the ranks reports that it ended first"))
     for some in ([row for row in rows if row.raised], rows):
         groups = grouped((row.alike, row) for row in some)
         if len(groups) == 1:
@@ -177,7 +178,7 @@ def _alike(rows: list[Failure], found: list[Wait], why: str, certainty: str = LI
             "{who} failed; {first}: {text}", who=names(processes), first=who(first.process), text=said(first.seen.text)
         )
     else:
-        sentence = tr("{who} failed of the same: {text}", who=names(processes), text=said(first.seen.text))
+        sentence = tr("{who} failed for the same reason: {text}", who=names(processes), text=said(first.seen.text))
     return Verdict(
         kind="error",
         roots=list(processes),

@@ -104,11 +104,13 @@ def _where(found: Mapping[int, str], told: Mapping[int, str] | None = None) -> _
 
 def _verdict(where: _Where) -> str:
     if where.held:
-        return tr("the job hung: {ranks} did not run, by SIGSTOP or in a debugger", ranks=named("rank", where.held))
+        return tr(
+            "the job hung: {ranks} did not run, stopped by SIGSTOP or a debugger", ranks=named("rank", where.held)
+        )
     if not where.places:
         return tr("the job hung: no rank wrote to its log, and no stack is known")
     said, silent = _of_places(where.places, bool(where.silent)), where.silent
-    return clauses(said, tr("of {ranks} no stack is known", ranks=named("rank", silent))) if silent else said
+    return clauses(said, tr("no stack is known for {ranks}", ranks=named("rank", silent))) if silent else said
 
 
 def _are_few(few: Sequence[int], places: Mapping[str, list[int]]) -> bool:
@@ -175,14 +177,14 @@ def of_import(folder: str) -> str:
             "the job hung: the process that imports for all ranks was {where}", where=one_line(_import_place(found))
         )
     said = tr(
-        "the job hung: the process that imports for all ranks was at the import of {module}, {where}",
+        "the job hung: the process that imports for all ranks was importing {module}, {where}",
         module=one_line(module),
         where=one_line(_import_place(found)),
     )
     if found != _IN_KERNEL:
         return said
     command = f"python -v -c {quote(f'import {module}')}"
-    return clauses(said, tr("the last line of this names the file: {command}", command=command))
+    return clauses(said, tr("the last line that this command prints names the file: {command}", command=command))
 
 
 def _import_place(found: str) -> str:

@@ -48,7 +48,7 @@ class Tally:
         said = [self.trouble] if self.trouble else []
         if self.bytes:
             text = tr(
-                "the plogs that stay are cut: {size} of {ranks} are left out; --keep_plogs all keeps everything",
+                "the kept plogs are cut: {size} from {ranks} are left out; --keep_plogs all keeps everything",
                 size=f"{self.bytes / _MIB:.1f} MiB",
                 ranks=count(self.ranks, "rank"),
             )

@@ -1,18 +1,18 @@
-"""Says why a launch failed and what to do, from its logs and the table of known failures.
+"""Explains why a launch failed and what to do, from its logs and the table of known failures.
 
   python tools/diagnose.py                        the newest run, logs/latest
   python tools/diagnose.py logs/RUN               a run, its plogs, and what its ranks printed
   python tools/diagnose.py FOLDER FILE.tar.gz     logs of any job: plogs, device logs, ranks' output, dmesg
   python tools/diagnose.py --json LOGS            the answer for programs; see schemas/diagnosis.schema.json
-  python tools/diagnose.py --bundle NEW.tar.gz    packs the newest run's logs, for somebody who helps
+  python tools/diagnose.py --bundle NEW.tar.gz    packs the newest run's logs for someone who can help
 
-The launcher's report runs it after a failure.  The first line is the answer: of several ranks the one that failed first
-in truth.  Then come how sure that is and why, the cause, the remedy and the next command, in 12 lines at most.
-Folders are read with all that is below them, gzip and tar as they are.
+The launcher's report runs it after a failure.  The first line is the answer: the rank that really failed first.  Then
+follow how sure that is and why, the cause, the remedy and the next command, in 12 lines at most.
+It reads folders with everything below them, and gzip and tar files directly.
 Known failures are in the file that LAUNCH_DIAGNOSES names, in configs/diagnoses.yaml, then in configs/faults/.
-The explanation goes to stdout, what was read to stderr, and of a run as outcome.diagnosis into its launch.json.
+The explanation goes to stdout, and for a run also to its launch.json as outcome.diagnosis; stderr lists what was read.
 
-Exit: 0 found a rank that failed, an exception or a known failure, or wrote the bundle, 1 found nothing of that, as
+Exit: 0 found a rank that failed, an exception or a known failure, or wrote the bundle, 1 found none of these, as
 after a run in which no rank failed, 2 usage, RUN holds no run that has ended, or no bundle can be written.
 """
 
@@ -238,5 +238,5 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.option("oom_kills", type=int, default=0)
     options = parser.parse_args(argv)
     if options.json and (options.events == "-" or options.bundle is not None):
-        parser.error(tr("--json prints one document: it does not go with --bundle, nor with --events -"))
+        parser.error(tr("--json prints one document, so it cannot be combined with --bundle or --events -"))
     return options

@@ -118,14 +118,14 @@ def _lost(job: Job, found: list[Wait]) -> Verdict | None:
     sayers = names([_sayer(process, event) for process, event in rows])
     if what:
         sentence = tr(
-            "HCCL's heartbeat names {who}: {what}; said by {others}",
+            "HCCL's heartbeat names {who}: {what}; reported by {others}",
             who=who(target),
             what=one_line(what),
             others=sayers,
         )
     else:
         sentence = tr(
-            "no connection to {who} could be made, also in HCCL's own test; said by {others}",
+            "no connection to {who} succeeded, not even in HCCL's own test; reported by {others}",
             who=who(target),
             others=sayers,
         )
@@ -222,10 +222,10 @@ def _missing(job: Job) -> Verdict | None:
         roots: list[Process | Target] = [
             job.by_rank.get(rank) or Target(None, rank, None, None) for rank in sorted(missing)
         ]
-        sentence = tr("{ranks} never came to the communicator", ranks=named("rank", missing))
+        sentence = tr("{ranks} never joined the communicator", ranks=named("rank", missing))
         if wanted:
             sentence = tr(
-                "{ranks} never came to the communicator: {who} waited {seconds} s for {wanted} ranks, and {came} came",
+                "{ranks} never joined the communicator: {who} waited {seconds} s for {wanted} ranks, and {came} joined",
                 ranks=named("rank", missing),
                 who=who(process),
                 seconds=list_of.limit or waits.CONNECT_SECONDS,
@@ -233,9 +233,9 @@ def _missing(job: Job) -> Verdict | None:
                 came=len(came),
             )
         without = [one for one in roots if not (isinstance(one, Process) and one.findings)]
-        why = tr("HCCL lists who came")
+        why = tr("HCCL lists the ranks that joined")
         if len(without) == len(roots):
-            why = tr("HCCL lists who came, and no log of the missing ones is here")
+            why = tr("HCCL lists the ranks that joined, and the logs of the missing ranks are not here")
         return Verdict(
             kind="missing",
             roots=roots,
@@ -272,7 +272,7 @@ def of_one_file(job: Job) -> Verdict | None:
             roots=[one],
             sentence=tr("{who} failed first: {text}", who=who(one), text=said(event.text)),
             certainty=LIKELY,
-            why=tr("its line names the process, and no other one has an error that does not follow from a wait"),
+            why=tr("its line names the process, and all errors of other processes follow from waits"),
             text=event.text,
             time=event.time,
         )

@@ -130,7 +130,8 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None, *, 
     empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
     if empty and left:
         empty = tr(
-            "is empty: what it had left wrote nothing, or into another file; see where the script sends its output"
+            "is empty: the process that it left behind wrote nothing, or wrote into another file; see where the "
+            "script sends its output"
         )
     exception = log_tail.last_exception(log.lines)
     refusal = [] if exception else _refusal(log.lines, trainer)

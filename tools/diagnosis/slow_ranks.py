@@ -50,8 +50,8 @@ def says(found: dict[str, Any], at_end: bool = False) -> str:
     values["times"] = figures.times(found["kind"] + _KIND_ENDS, found["time_ms"], found["median_ms"])
     if found["kind"] == "data":
         if at_end:
-            return tr("slow: {who} made each step {factor} times as long for {steps} steps ({times})", **values)
-        return tr("{who} makes each step {factor} times as long for {steps} steps ({times})", **values)
+            return tr("slow: {who} made each step take {factor} times as long for {steps} steps ({times})", **values)
+        return tr("{who} makes each step take {factor} times as long for {steps} steps ({times})", **values)
     if at_end:
         return tr("slow: {who} took {factor} times as long as the median rank for {steps} steps ({times})", **values)
     return tr("{who} takes {factor} times as long as the median rank for {steps} steps ({times})", **values)

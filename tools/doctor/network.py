@@ -32,7 +32,7 @@ def _name(ended: Ended) -> Line:
     name = socket.gethostname()
     several = tr("a launch on several hosts needs a line for it in /etc/hosts of each: ADDRESS {name}", name=name)
     if ended.status == page.NOT_FOUND:
-        return Line(tr("host name"), UNKNOWN, tr("{name}; getent, which resolves it, is not on PATH", name=name))
+        return Line(tr("host name"), UNKNOWN, tr("{name}, which cannot be resolved: getent is not on PATH", name=name))
     if ended.status == page.TIMED_OUT:
         text = tr("{name}; resolving it: {reason}", name=name, reason=ended.stderr)
         return Line(tr("host name"), WARNING, text, tr("DNS is slow; {remedy}", remedy=several))

@@ -90,7 +90,7 @@ def _device(npus: Npus, device: int) -> Line:
         if card.health != "OK":
             npu, chip = npus.smi.places.get(device, (device, 0))
             more = f"npu-smi info -t health -i {npu} -c {chip}"
-            remedies.append(tr("{command} says more; ask the operator", command=more))
+            remedies.append(tr("{command} shows more; ask the operator", command=more))
     else:
         states.append(UNKNOWN)
         texts.append(tr("health unknown"))
@@ -115,7 +115,9 @@ def _locks(ended: Ended) -> Line:
     """The devices, and with --bind_core the cores, that this launcher's jobs hold; ended: the answer of locks.py."""
     name = tr("launcher's locks")
     if ended.status != 0:
-        remedy = tr("two launches on the same devices may not see each other; LAUNCH_LOCKS can name another folder")
+        remedy = tr(
+            "two launches on the same devices might not notice each other; LAUNCH_LOCKS can name another folder"
+        )
         return Line(name, UNKNOWN, page.failure(ended), remedy)
     held = json.loads(ended.stdout)
     if not held:

@@ -74,7 +74,7 @@ def _processors() -> Line:
     limit = [whole_number(word, 1) for word in (files.read("/sys/fs/cgroup/cpu.max") or "").split()]
     if len(limit) == 2 and limit[0] and limit[1]:
         text = tr(
-            "{number}, limited to the time of {limit:g} by the control group", number=text, limit=limit[0] / limit[1]
+            "{number}, limited by the control group to the time of {limit:g}", number=text, limit=limit[0] / limit[1]
         )
     return Line(tr("processors"), OK, text)
 
@@ -155,4 +155,4 @@ def _remedy(found: list[bytecode.Uncompiled], is_off: bool) -> str:
         return tr("{command}; or leave the variable out: unset {name}", command=command, name=bytecode.OFF)
     if has_prefix:
         return tr("name a folder that you can write: {command}", command=OWN_CACHE)
-    return tr("its owner: {command}; or you: {own}", command=command, own=OWN_CACHE)
+    return tr("as its owner: {command}; or as yourself: {own}", command=command, own=OWN_CACHE)

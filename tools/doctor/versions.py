@@ -71,7 +71,7 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
     if ended.status == 0 and found:
         told = re.search(r"^.*does not match.*$", ended.stderr + ended.stdout, re.MULTILINE)
         if told:  # what its own check of CANN reports
-            text = tr("{version}, which says: {text}", version=found[1], text=told[0].strip())
+            text = tr("{version}, which reports: {text}", version=found[1], text=told[0].strip())
             return found[1], Line("MindSpore", WARNING, text)
         return found[1], Line("MindSpore", OK, found[1])
     if "No module named 'mindspore'" in ended.stderr:
@@ -91,7 +91,7 @@ def _cann(has_npus: bool) -> tuple[str | None, Line]:
         version = cann.version(active, files.ROOT)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
-        text = tr("no version in {active}, where ASCEND_HOME_PATH leads", active=active)
+        text = tr("no version in {active}, to which ASCEND_HOME_PATH points", active=active)
         return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
     version, folder = cann.installed(files.ROOT)
     if version:
@@ -213,8 +213,8 @@ def _driver_with_firmware(name: str, driver: str, firmware: str, verdict: str | 
         text = tr("{first} and {second} do not go together ({source})", **values)
         return Line(name, PROBLEM, text, tr("install both from one Ascend HDK"))
     both = tr("{first} and {second}", first=driver, second=firmware)
-    told = tr("{versions}: npu-smi says {verdict}", versions=both, verdict=verdict)
-    return Line(name, UNKNOWN, told if verdict else tr("{versions}: npu-smi says nothing", versions=both))
+    told = tr("{versions}: npu-smi reports {verdict}", versions=both, verdict=verdict)
+    return Line(name, UNKNOWN, told if verdict else tr("{versions}: npu-smi prints nothing", versions=both))
 
 
 def _together(name: str, first: str, second: str, source: str) -> Line:

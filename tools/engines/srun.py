@@ -62,7 +62,7 @@ class Srun(Relayed):
         return Cancelled(
             seconds,
             tr(
-                "Slurm kills what is left after {seconds} s, its KillWait: the grace time ends before that",
+                "Slurm kills the remaining processes after {seconds} s (KillWait): the grace time ends before that",
                 seconds=seconds,
             ),
         )

@@ -97,15 +97,15 @@ class Metrics(Feature):
             return
         run, beside = self.run, self._beside
         if not beside.lives():
-            run.say(tr("the process of --straggler and --metrics was ended before the job; what it wrote may be old"))
+            run.say(tr("the process of --straggler and --metrics was ended before the job; its output may be outdated"))
         else:
             beside.order(f"end {status}")
             if not run.world.await_end(beside.pid, PATIENCE + len(run.plan.ranks) / 1000):
                 beside.kill()
                 run.say(
                     tr(
-                        "the process of --straggler and --metrics does not end, so it was killed; what it wrote may be "
-                        "old"
+                        "the process of --straggler and --metrics did not end and was killed; its output may be "
+                        "outdated"
                     )
                 )
         beside.close()

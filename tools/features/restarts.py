@@ -192,7 +192,7 @@ class Restarts(Feature):
             what, command = self._free
             self._refused = True
             self._why = tr(
-                "after {seconds} s (--restart_wait) {what}; see to it: {command}",
+                "after {seconds} s (--restart_wait) {what}; look into it with: {command}",
                 seconds=run.settings.restart_wait,
                 what=what,
                 command=command,
@@ -228,7 +228,7 @@ class Restarts(Feature):
         elif word == "free":
             self._free = _FREE
             if rest:
-                self.run.say(tr("all of this is free after {seconds} s", seconds=rest))
+                self.run.say(tr("everything that the restart waited for is free after {seconds} s", seconds=rest))
         elif word == "busy":
             rank, how, text = rest.split(" ", 2)
             member = self.run.supervisor.members.get(rank)

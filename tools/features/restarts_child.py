@@ -109,7 +109,7 @@ def table() -> tuple[list[Pattern], str]:
     except Refusal as refusal:
         reason = refusal.lines[0]
         text = tr(
-            "note: restarts are counted without the lines of {variable}: {reason}",
+            "note: restarts are counted without the patterns of {variable}: {reason}",
             variable=lines.VARIABLE,
             reason=reason,
         )

@@ -46,15 +46,13 @@ class Screen(Feature):
     def _can_draw(self) -> bool:
         """Whether there can be a live table; states why not."""
         if not os.isatty(1) or os.environ.get("TERM", "dumb") == "dumb":
-            self.run.note(tr("--console table needs a terminal; this shows rank 0's log instead"))
+            self.run.note(tr("--console table needs a terminal; showing rank 0's log instead"))
             return False
         try:
             import rich  # noqa: F401
             import yaml  # noqa: F401
         except ImportError:
-            self.run.note(
-                tr("--console table needs the Python packages rich and PyYAML; this shows rank 0's log instead")
-            )
+            self.run.note(tr("--console table needs the Python packages rich and PyYAML; showing rank 0's log instead"))
             return False
         return True
 
@@ -99,7 +97,7 @@ class Screen(Feature):
         if not chosen:
             self.run.note(
                 tr(
-                    "--console {ranks}: no such rank runs here; this shows rank {rank}",
+                    "--console {ranks}: no such rank runs here; showing rank {rank}",
                     ranks=self.shows,
                     rank=numbers[0],
                 )

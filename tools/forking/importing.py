@@ -113,7 +113,7 @@ class Importing:
         return ""
 
     def _orders(self, base: Environment, forks: Iterable[Fork], own_words: bool) -> bytes:
-        no_device = tr("--import_once: MindSpore keeps another device than DEVICE_ID names; leave the option out")
+        no_device = tr("--import_once: MindSpore keeps a device other than DEVICE_ID; leave the option out")
         late = tr("note: the program sets NAME, which was read at the import: leave out --import_once")
         orders = {
             "python_path": base.get(_PATH),

@@ -33,7 +33,7 @@ def _of_ranks(kind: str, what: str) -> str:
     if kind == "differs":
         return tr("{name} is read at the import, and differs from rank to rank", name=what)
     if kind == "names":
-        return tr("with {name} MindSpore names its log by the rank, at the import", name=what)
+        return tr("with {name}, MindSpore names its log after the rank at the import", name=what)
     if kind == "folder":
         folder, _, reason = what.partition("\t")
         return tr("{folder} cannot be written: {reason}", folder=folder, reason=reason)
@@ -51,9 +51,9 @@ def _of_agents(kind: str, what: str) -> str:
     if kind == "processes":
         return tr("the engine has isolated the ranks of one host from one another")
     if kind == "socket":
-        return tr("the agents of the host cannot speak with one another: {reason}", reason=what)
+        return tr("the agents of the host cannot communicate with each other: {reason}", reason=what)
     if kind == "start":
         return tr("the process that imports for all ranks cannot be started: {reason}", reason=what)
     if kind == "late":
-        return tr("after {seconds} s not all ranks of the host were there", seconds=what)
+        return tr("after {seconds} s not all ranks of the host had connected", seconds=what)
     return ""

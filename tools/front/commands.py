@@ -25,7 +25,7 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
         marked("Start a training"),
         (
             Shown("-n 8 train.py --lr 0.1", marked("8 ranks of a program, supervised")),
-            Shown("ascend8p CONFIG", marked("a script of this project by its name")),
+            Shown("ascend8p CONFIG", marked("a script of this project, by its name")),
         ),
     ),
     (
@@ -40,23 +40,23 @@ GROUPS: tuple[tuple[str, tuple[Shown, ...]], ...] = (
         marked("Find out what is wrong"),
         (
             Shown("diagnose [RUN]", marked("which rank failed first, why, and what to do")),
-            Shown("doctor|check -H HOSTS", marked("about this machine; what differs between hosts")),
-            Shown("network TABLE", marked("do the devices of a rank table reach each other")),
+            Shown("doctor|check -H HOSTS", marked("check this machine; compare hosts")),
+            Shown("network TABLE", marked("test the network between the devices of a table")),
         ),
     ),
     (
         marked("Rank tables"),
         (
-            Shown("table build|merge|convert", marked("make a table, of others or in another format")),
-            Shown("table check|show|diff", marked("is it right, what is in it, what differs")),
+            Shown("table build|merge|convert", marked("build, merge or convert tables")),
+            Shown("table check|show|diff", marked("validate a table; show it; compare two tables")),
         ),
     ),
     (
         marked("Checkpoints and sample trainer"),
         (
             Shown("ckpt FOLDER NEW", marked("checkpoints for another number of ranks")),
-            Shown("eval|predict|export|strategy", marked("what to do with a checkpoint, or its cut")),
-            Shown("prepare digits|cifar10|text", marked("data to try")),
+            Shown("eval|predict|export|strategy", marked("use a checkpoint, or plan how it is cut")),
+            Shown("prepare digits|cifar10|text", marked("generate sample data")),
         ),
     ),
 )

@@ -98,7 +98,7 @@ def _half(group: str, words: list[str]) -> int:
         return _print(pages.group(group))
     choices = ", ".join(commands.groups()[group])
     if not words or words[0].startswith("-"):
-        return _refuse(tr("{group}: a word is missing: {choices}", group=group, choices=choices))
+        return _refuse(tr("{group}: add a command: {choices}", group=group, choices=choices))
     return _refuse(tr("{group} {word}: write one of {choices}", group=group, word=quote(words[0]), choices=choices))
 
 
@@ -113,7 +113,7 @@ def _nearly(word: str) -> str:
     near = get_close_matches(word, commands.names(), 1)
     if not near:
         return ""
-    text = tr("{word}: no command, no program on PATH and no file has this name", word=quote(word))
+    text = tr("{word}: no such command, program on PATH or file", word=quote(word))
     return text + tr("; did you mean {option}?", option=f"{FRONT} {near[0]}")
 
 

@@ -76,7 +76,7 @@ def _restarts(run: Run) -> str:
     if not run.restarts or not run.attempts:
         return ""
     vain = sum(bool(one.counted) for one in run.attempts)
-    return tr("{restarts}, {number} in vain", restarts=count(run.restarts, "restart"), number=vain)
+    return tr("{restarts}, {number} without progress", restarts=count(run.restarts, "restart"), number=vain)
 
 
 def _ranks(run: Run) -> str:

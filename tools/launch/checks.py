@@ -111,7 +111,7 @@ def console(request: Request, world: int) -> None:
     missing = [rank for rank in map(int, named.split(",")) if rank >= world]
     if missing:
         raise misused(
-            "--console: the job has {ranks}, from 0 on, so there is no rank {rank}; the last one is {last}",
+            "--console: the job has no rank {rank}; it has {ranks}, 0 to {last}",
             ranks=count(world, "rank"),
             rank=missing[0],
             last=world - 1,

@@ -49,7 +49,7 @@ def none() -> Job:
     return Job(
         words=[],
         restart=[],
-        about=tr("no ranks on this host, only MindSpore's scheduler"),
+        about=tr("this host runs no ranks, only MindSpore's scheduler"),
         source=None,
         alone=False,
         is_own=False,

@@ -66,7 +66,7 @@ def _adopt_what_ranks_leave(run: Run) -> None:
     problem = run.world.children.adopt()
     if problem:
         reason = tr("this Python has no ctypes") if problem == NO_CTYPES else tr("the kernel refused prctl(2)")
-        effect = tr("the job does not wait for processes that a rank leaves, and ends them")
+        effect = tr("the job does not wait for processes that a rank leaves behind; it ends them")
         run.say(clauses(reason, effect))
     waiting = run.supervisor.waiting
     waiting.leftovers = Leftovers(

@@ -205,7 +205,7 @@ def in_folders(request: Request, job: jobs.Job, run_dir: str) -> tuple[list[str]
     from tools.launch import rank_folders
 
     if job.is_own:
-        raise misused("--rank_folder: ranks of this project's trainer write no file over one another's")
+        raise misused("--rank_folder: ranks of this project's trainer do not overwrite each other's files")
     paths = rank_folders.choose(request, run_dir)
     first = max(0, len(job.words) - len(request.trainer_arguments) + request.program)  # of the user's own words
     words, restart = (rank_folders.command(words, first, paths) for words in (job.words, job.restart))

@@ -93,8 +93,8 @@ def remarks(request: Request, paths: Sequence[str]) -> list[str]:
         if not os.path.isabs(named) and os.path.exists(named) and _copied(named, paths) is None:
             return [
                 tr(
-                    "note: {word} names something of this folder, which the ranks' folders do not have: write its whole"
-                    " path, or add it to --rank_files",
+                    "note: {word} names something of this folder, which the ranks' folders do not have: write its "
+                    "full path, or add it to --rank_files",
                     word=one_line(word),
                 )
             ]
@@ -127,7 +127,7 @@ def _check_size(paths: Sequence[str]) -> None:
     number = size = 0
     for path in paths:
         if "\n" in path:
-            raise misused("--rank_files {path}: an end of a line is in its name", path=one_line(path))
+            raise misused("--rank_files {path}: its name contains a line break", path=one_line(path))
         for file in _files(path):
             try:
                 number, size = number + 1, size + os.lstat(file).st_size
@@ -135,8 +135,8 @@ def _check_size(paths: Sequence[str]) -> None:
                 continue  # it has gone
             if number > MOST_FILES or size > MOST_BYTES:
                 raise refused(
-                    "--rank_files: with {path} each rank gets more than {files} files or {size}; name less, and give"
-                    " the program the whole path of its data",
+                    "--rank_files: with {path} each rank gets more than {files} files or {size}; name fewer "
+                    "files, and give the program the full path of its data",
                     path=one_line(path),
                     files=MOST_FILES,
                     size=size_of(MOST_BYTES),

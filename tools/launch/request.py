@@ -186,8 +186,8 @@ def _value(name: str, text: str, texts: dict[str, str]) -> Any:
 def _refuse_stdin(typed: str) -> None:
     """A rank table of the tools may come by a pipe, that of a launch not."""
     raise misused(
-        "{typed} -: every rank reads the table, so standard input will not do; save it first and name the file:"
-        " cat >hccl.json",
+        "{typed} -: every rank reads the table, so it cannot come from standard input; save it first and name the "
+        "file: cat >hccl.json",
         typed=typed,
     )
 

@@ -182,8 +182,8 @@ class Run:
                 file.write(b" " * _PROBE)
         except OSError as error:
             return tr(
-                "the log folder {folder} cannot be written any more: {reason}; the ends of the logs may be missing; "
-                "make room, or choose another disk with --log_dir",
+                "the log folder {folder} can no longer be written: {reason}; the ends of the logs may be missing; "
+                "free space, or choose another disk with --log_dir",
                 folder=self.logs,
                 reason=error.strerror,
             )
@@ -241,8 +241,8 @@ def caller_notes(caller: Environment, exports: Mapping[str, str], in_pod: bool) 
     world = caller.get(b"WORLD_SIZE")
     if world is not None and os.fsdecode(world) != ranks:
         yield tr(
-            "note: WORLD_SIZE={value} from your shell is what the ranks get, but the job has {ranks}; unset it, and "
-            "they get the right number",
+            "note: the ranks get WORLD_SIZE={value} from your shell, but the job has {ranks}; unset it, and they "
+            "get the right number",
             value=quote(os.fsdecode(world)),
             ranks=ranks,
         )
@@ -253,7 +253,7 @@ def caller_notes(caller: Environment, exports: Mapping[str, str], in_pod: bool) 
     ]
     if same and ranks != "1":
         yield tr(
-            "note: {names} from your shell is what all {ranks} ranks get; unset it, and each rank gets its own number",
+            "note: all {ranks} ranks get {names} from your shell; unset it, and each rank gets its own number",
             names=", ".join(same),
             ranks=ranks,
         )

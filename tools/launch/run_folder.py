@@ -146,7 +146,7 @@ def move_link(link: str, target: str) -> list[str]:
         os.symlink(target, draft)
         os.replace(draft, link)
     except OSError as error:
-        return [tr("no link {link}: {reason}", link=one_line(link), reason=error.strerror)]
+        return [tr("cannot make the link {link}: {reason}", link=one_line(link), reason=error.strerror)]
     return []
 
 

@@ -36,7 +36,7 @@ def of(outcome: dict[str, Any], why: str, vain: int) -> Attempt:
 
 def lines(attempts: Sequence[Attempt], most: int) -> list[str]:
     """The table.  most: --max_restarts."""
-    heads = (tr("attempt"), tr("steps"), tr("up to"), tr("in vain"), tr("why it ended"))
+    heads = (tr("attempt"), tr("steps"), tr("up to"), tr("without progress"), tr("why it ended"))
     every = [_cells(number, attempt, most) for number, attempt in enumerate(attempts, 1)]
     if len(every) > MOST:
         every = [every[0], ("...", "", "", "", ""), *every[2 - MOST :]]

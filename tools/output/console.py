@@ -63,7 +63,7 @@ def can_open(number: int, what: str) -> str | None:
         return None
     from tools.launch.hosts.host_limits import more_files
 
-    few = tr("{what}: {number} files must be open, and ulimit -n is {most}", what=what, number=number, most=most)
+    few = tr("{what}: it needs {number} open files, but ulimit -n is {most}", what=what, number=number, most=most)
     return clauses(few, more_files(hard, number))
 
 

@@ -27,15 +27,15 @@ _SIGNALS += ("USR1", "SEGV", "USR2", "PIPE", "ALRM", "TERM", *[""] * 8, "XCPU", 
 
 
 SILENT = marked(
-    "note: all ranks ended with 0 and printed nothing; does the program call what it defines? A file of tests: "
-    "--pytest FILE"
+    "note: all ranks ended with 0 and printed nothing; does the program call what it defines? For a file of "
+    "tests: --pytest FILE"
 )
 
 
 def started(devices: Sequence[int], hosts: int, folder: str) -> str:
     """What is about to start, and where its logs are. devices: one for each rank."""
     if not devices:
-        return tr("this pod has MindSpore's scheduler and no ranks, logs in {folder}", folder=folder)
+        return tr("this pod runs no ranks, only MindSpore's scheduler, logs in {folder}", folder=folder)
     names = named("device", devices)
     if hosts > 1:
         names = tr("{devices} of {number} hosts", devices=names, number=hosts)
@@ -145,7 +145,7 @@ def left(ranks: Iterable[Member]) -> list[str]:
             processes=shown,
         )
     return [
-        tr("{what}; --leftovers end has ended that", what=text),
+        tr("{what}; ended because of --leftovers end", what=text),
         tr("to wait for such a process, write wait at the end of the script, or exec before its last command"),
     ]
 

@@ -96,8 +96,8 @@ def of_found(found: Found, lines: list[str], path: str) -> Checked:
 def _not_ours(path: str) -> str:
     """A file of that name that --preflight has not written, such as what preflight.sh --json has printed."""
     return tr(
-        "note: --preflight: {path} is another file, and stays as it is; move it, and the facts of this job's hosts are "
-        "kept there",
+        "note: --preflight: {path} is a different file and was not changed; move it, and the facts of this job's "
+        "hosts are kept there",
         path=short_path(path),
     )
 
@@ -144,7 +144,7 @@ def _nothing_to_compare(plan: Plan) -> str:
         )
     if plan.request.placement == "server" or plan.request.node_rank is not None:
         return tr(
-            "note: --preflight: this command starts the ranks of one host and asks no other one; before the job type"
-            " once: bash scripts/preflight.sh -H HOST,HOST"
+            "note: --preflight: this command starts only the ranks of this host and checks no other host; before "
+            "the job, type once: bash scripts/preflight.sh -H HOST,HOST"
         )
     return tr("note: --preflight: with one host there is nothing to compare; bash scripts/doctor.sh looks at it")

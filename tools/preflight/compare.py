@@ -72,7 +72,7 @@ def _gave_up(answers: Mapping[str, Answer]) -> Iterator[Difference]:
     )
     for (collector, why), hosts in reasons.items():
         level, what = COLLECTORS[collector]
-        said = tr("{what} could not be looked at: {reason}", what=tr(what), reason=why)
+        said = tr("{what} could not be checked: {reason}", what=tr(what), reason=why)
         yield Difference(key=collector, level=level, groups=[Group(hosts=hosts, text=said)])
 
 

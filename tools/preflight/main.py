@@ -41,7 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """What the user typed."""
-    exits = tr("Exit: 0 all hosts alike and able, 1 differences that do not stop the job, 78 it would stop, 2 usage.")
+    exits = tr(
+        "Exit: 0 all hosts are alike and ready, 1 differences that do not stop the job, 78 something would "
+        "stop the job, 2 usage."
+    )
     parser = Parser(PROGRAM, "\n".join([*script_help.page(project.path("scripts", PROGRAM)), "", exits]))
     usage = tr("bash scripts/preflight.sh [options] [RANK_TABLE_FILE]")
     parser.usage, parser.usage_of_mistake = argparse.SUPPRESS, usage
@@ -107,7 +110,7 @@ def _of_pods(options: argparse.Namespace) -> int:
     from tools.preflight.pods import command  # only here: it takes time to import
 
     if options.trial:
-        raise Refusal(USAGE, tr("--trial starts its job over ssh, which pods have not; leave it out"))
+        raise Refusal(USAGE, tr("--trial starts its job over ssh, which pods do not have; leave it out"))
     wait = whole_number(options.pod_wait, 0, 10**6) if options.pod_wait is not None else None
     if options.pod_wait is not None and wait is None:
         what = tr("is not a number from {least} to {most}", least=0, most=10**6)

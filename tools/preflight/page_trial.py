@@ -50,7 +50,9 @@ def _found(result: Result, writer: Writer) -> str:
     """How halving and pairing have found what fails, and among which hosts more may fail."""
     told = [(fault.hosts, _how(fault)) for fault in result.found.faults]
     if result.found.unknown and result.found.faults:
-        told.append((tuple(result.found.unknown), tr("more may fail here: the limit of jobs or of time came before")))
+        told.append(
+            (tuple(result.found.unknown), tr("more may fail here: the limit of jobs or of time was reached first"))
+        )
     items = [
         f"<li><b>{writer.text(node_sets.folded(hosts, _MOST_NAMED))}</b> {writer.text(how)}</li>" for hosts, how in told
     ]
@@ -117,7 +119,7 @@ def _table(result: Result, shown: States, writer: Writer) -> str:
     failed = dict.fromkeys(host for fault in result.found.faults for host in fault.hosts if host not in of_hosts)
     above = [_row(host, FAILED, [""] * len(usual), shown, writer) for host in [*failed][:_MOST_ROWS]]
     middle = [f'<span class="same">{escaped(report.duration(seconds))}</span>' for seconds in usual.values()]
-    above.append([f'<span class="same">{escaped(tr("the middle of all"))}</span>', *middle])
+    above.append([f'<span class="same">{escaped(tr("the median of all"))}</span>', *middle])
     heads = [tr("host"), *(names[name] for name in usual)]
     first = len({host for host, _ in slow}) + _MOST_SHOWN
     return table(heads, [*above, *rows[:first]], cards=True) + _others(heads, rows[first:], len(hosts) - first)

@@ -71,7 +71,7 @@ def html_of(data: RunData, names: dict[int, Named], writer: Writer) -> str:
     axis = axis_of(one.counted for each in data.logs.values() for one in each)
     rows = [_row(data, number, axis, names, writer) for number in range(len(data.attempts))]
     told = any(attempt.progress for attempt in data.attempts)
-    heads = [tr("attempt"), tr("from – to"), tr("steps"), *([tr("in vain")] if told else [])]
+    heads = [tr("attempt"), tr("from – to"), tr("steps"), *([tr("without progress")] if told else [])]
     heads += [tr("why it ended"), tr("exit code")]
     body = table(heads, rows[-_MOST_SHOWN:], cards=True)
     earlier = rows[:-_MOST_SHOWN]

@@ -268,12 +268,12 @@ def outlier_text(one: Outlier) -> str:
         )
     if one.kind == outliers.DRIFT:
         return tr(
-            "rank {rank}: {what} has drifted: {value} at the end, the middle rank {middle}", middle=middle, **values
+            "rank {rank}: {what} has drifted: {value} at the end, the median rank {middle}", middle=middle, **values
         )
     more = f"{100 * (one.value / one.middle - 1):.0f}" if one.middle else "?"
     if one.since is not None:
         return tr(
-            "rank {rank}: {what} {value} in steps {since} to {until}, the middle rank {middle}: {more} % more",
+            "rank {rank}: {what} {value} in steps {since} to {until}, the median rank {middle}: {more} % more",
             since=one.since,
             until=one.until,
             middle=middle,
@@ -281,5 +281,5 @@ def outlier_text(one: Outlier) -> str:
             **values,
         )
     return tr(
-        "rank {rank}: {what} {value}, the middle rank {middle}: {more} % more", middle=middle, more=more, **values
+        "rank {rank}: {what} {value}, the median rank {middle}: {more} % more", middle=middle, more=more, **values
     )

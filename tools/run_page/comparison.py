@@ -192,7 +192,10 @@ def _configs(configs: Sequence[dict[str, str] | None], rows: list[Unlike], label
         return ""
     missing = [label.letter for label, config in zip(labels, configs) if config is None]
     if missing:
-        text = tr("No config that can be read: {runs}. So the configs are not compared.", runs=", ".join(missing))
+        text = tr(
+            "The configs of these runs cannot be read: {runs}. So the configs are not compared.",
+            runs=", ".join(missing),
+        )
         return f'<p class="hint">{escaped(text)}</p>'
     hint = tr("The files as they are now; a run keeps no copy of its config.")
     return f'{_unlike(rows, labels, writer)}<p class="hint">{escaped(hint)}</p>'

@@ -70,7 +70,9 @@ def _known(one: Known, failure: Explained, writer: Writer) -> str:
     line = "" if is_shown else f"<pre>{writer.lines([one.line])}</pre>"
     hint = ""
     if not one.sure:
-        text = tr("This is seen in the logs, but not in what ended the rank: it may have another reason.")
+        text = tr(
+            "This appears in the logs, but not in what ended the rank: the rank may have failed for another reason."
+        )
         hint = f'<p class="hint">{escaped(text)}</p>'
     steps = "".join(f"<li>{markup.step_html(step, writer)}</li>" for step in one.steps)
     code = f'<p class="code">{writer.text(tr("code: {code}", code=one.code))}</p>'

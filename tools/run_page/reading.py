@@ -180,7 +180,7 @@ def _read_logs(
 ) -> dict[int, list[Series]]:
     """The logs of the chosen ones of `every` ranks."""
     if len(chosen) < every:
-        text = tr("Of {all} ranks the logs of {some} are read.", all=every, some=len(chosen))
+        text = tr("Of {all} ranks, the logs of {some} were read.", all=every, some=len(chosen))
         notes.append(text)
     most = min(_MOST_OF_LOG, max(_LEAST_OF_LOG, _MOST_OF_ALL // max(1, len(chosen) * len(attempts))))
     paths = (os.path.join(attempt.logs, rank.log) for rank in chosen for attempt in attempts)
@@ -218,13 +218,13 @@ def _say(found: dict[int, list[Series]], missing: list[int], troubles: list[tupl
         notes.append(tr("The log of rank {rank} cannot be read: {reason}", rank=number, reason=reason))
     silent = [rank for rank, logs in found.items() if not any(log.columns or log.metrics for log in logs)]
     if silent:
-        notes.append(tr("No line with a number that is known: {ranks}.", ranks=_named(silent)))
+        notes.append(tr("No line with a known number: {ranks}.", ranks=_named(silent)))
     every = [log for logs in found.values() for log in logs]
     cut = sum(log.read < log.size for log in every)
     if cut:
         text = tr(
-            "Too large to be read wholly: {logs}. Of {size} {read} were read, the beginnings, the ends and parts "
-            "between them. The curves have gaps there.",
+            "Too large to read completely: {logs}. Of {size}, {read} were read: the beginnings, the ends and "
+            "parts between them. The curves have gaps there.",
             logs=count(cut, "log"),
             size=size_of(sum(log.size for log in every)),
             read=size_of(sum(log.read for log in every)),

@@ -195,7 +195,7 @@ def _time(results: Sequence[Result], names: Sequence[str]) -> str:
     if len(ended) < 2:
         return ""
     if len({one.steps for one in ended}) > 1:
-        return tr("The times say little: the runs did not do the same number of steps.")
+        return tr("The times are not comparable: the runs did not do the same number of steps.")
     return tr("Those that ended well took the same time: {time}.", time=figures.clock(ended[0].seconds or 0))
 
 

@@ -146,8 +146,8 @@ def _notes(data: RunData, last: Block, writer: Writer) -> str:
     notes = [] if since is None else [tr("No rank has a line after {time}.", time=bars.duration(since))]
     notes += [
         tr(
-            "Times are seconds from the launch, by the launcher's clock. What a log tells is put there as if its first "
-            "line came with the start of its rank."
+            "Times are seconds since the launch, by the launcher's clock. The times in a log are placed as if its "
+            "first line was written when its rank started."
         )
     ]
     notes += [

@@ -75,8 +75,8 @@ def differing(data: RunData, found: list[Outlier], shown: list[Outlier], writer:
     body = writer.items([*lines, *(charts.outlier_text(one) for one in found if one not in shown)])
     if any(one.kind == "slow" and one.field == "step_ms" for one in found):
         text = tr(
-            "Ranks that wait for one another in every step all take the time of the slowest one. The times for data, "
-            "and before the ranks wait, show whose it is."
+            "Ranks that wait for one another in every step all take the time of the slowest one. The times for "
+            "data, and before the ranks wait, show which rank that is."
         )
         body += f'<p class="hint">{escaped(text)}</p>'
     return section("differing", tr("Ranks that differ"), body)
@@ -129,7 +129,7 @@ def _differences(around: Surroundings, writer: Writer) -> list[str]:
         parts.append(f"<h3>{escaped(tr('Differences between the ranks'))}</h3>")
         parts.append(table([tr("variable"), tr("value"), tr("ranks")], rows, cards=True))
     else:
-        parts.append(f"<p>{escaped(tr('No variable has another value in some of the ranks.'))}</p>")
+        parts.append(f"<p>{escaped(tr('No variable differs in only some of the ranks.'))}</p>")
     for text, names in (
         (tr("Each rank has its own: {names}"), around.own),
         (tr("Each host has its own: {names}"), around.of_hosts),

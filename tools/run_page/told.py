@@ -42,9 +42,7 @@ def of_ranks(field: str, ranks: dict[int, Curve]) -> str | None:
         return tr("{what}: no value.", what=title)
     first, last = min(steps), max(steps)
     if not values:
-        return tr(
-            "{what}: never a number, but nan or inf, in steps {first} to {last}.", what=title, first=first, last=last
-        )
+        return tr("{what}: nan or inf in all steps from {first} to {last}.", what=title, first=first, last=last)
     if len(values) < len(every):
         return None
     lowest, highest = shown(min(values), unit), shown(max(values), unit)

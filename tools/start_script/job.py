@@ -39,7 +39,10 @@ def of(script: str, starts: Sequence[Start], caller: Mapping[str, str]) -> Ranks
         raise refusal(
             script,
             kept,
-            tr("starts a parameter server (MS_ROLE=MS_PSERVER), which --zoo cannot; start the script by itself"),
+            tr(
+                "starts a parameter server (MS_ROLE=MS_PSERVER), which --zoo does not support; start the "
+                "script by itself"
+            ),
         )
     if not kept:
         text = tr(

@@ -61,13 +61,14 @@ def check_options(command: Command) -> None:
     for name in _SAID_BY_SCRIPT:
         if option(command, name):
             raise misused(
-                "--zoo with {option}: the script itself says that; change it there, or in its words",
+                "--zoo with {option}: the script itself sets that; change it in the script, or in its arguments",
                 option=table.typed(name),
             )
     for name in _OF_RANKS:
         if option(command, name):
             raise misused(
-                "--zoo with {option}: the script itself says where its ranks run, and their words; leave it out",
+                "--zoo with {option}: the script itself decides where its ranks run, and with which arguments; "
+                "leave it out",
                 option=table.typed(name),
             )
 

@@ -89,7 +89,7 @@ def stand_ins(caller: Environment, line: str) -> str:
     except OSError as error:
         reason = error.strerror or str(error)
     raise refused(
-        "--zoo needs a folder for temporary files, and {folder} does not do: {reason}; name another one in TMPDIR",
+        "--zoo needs a folder for temporary files, but {folder} cannot be used: {reason}; name another one in TMPDIR",
         folder=one_line(tempfile.gettempdir()),
         reason=reason,
     )

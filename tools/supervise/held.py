@@ -104,7 +104,7 @@ class Watch:
             return
         use = self._use()
         if use.failure:
-            text = tr("the devices cannot be looked at ({reason})", reason=one_line(use.failure))
+            text = tr("the devices cannot be checked ({reason})", reason=one_line(use.failure))
             yield Held(text, (), self._shows)
             return
         anyway = {(holder.device, holder.pid) for holder in self._before.holders if self._was_before(holder.pid)}

@@ -140,7 +140,7 @@ class Limits:
         if not self._told_blind:
             self._say(
                 tr(
-                    "{why}; so --hang_timeout cannot see whether the ranks work, and does not end the job",
+                    "{why}; so --hang_timeout cannot tell whether the ranks work, and does not end the job",
                     why=why,
                 )
             )

@@ -185,7 +185,7 @@ class Stopping:
             self._asked.add(name)
         if self.running and not self.warned:
             self.warned = "USR1"
-            self._job.say(tr("SIGUSR1: asking all ranks to save and to end; nobody stops those that do not"))
+            self._job.say(tr("SIGUSR1: asking all ranks to save and exit; ranks that do not exit keep running"))
             self._job.hooks.ending(True)
 
     def has_ended(self, name: str, status: int) -> bool:

@@ -122,20 +122,20 @@ class Waiting:
             )
         if how == AGAIN:
             return tr(
-                "{ranks}: also left is {processes}; the job lasts until all of that has ended",
+                "{ranks} also left {processes}; the job waits until all of these have ended",
                 ranks=ranks,
                 processes=processes,
             )
         if number == 1:
             return tr(
-                "{ranks} ended with 0 and left a process that still runs ({processes}): the job lasts until it has "
-                "ended; if it should end with its rank: --leftovers end",
+                "{ranks} ended with 0 and left a process that still runs ({processes}): the job waits until it "
+                "has ended; to end it with its rank: --leftovers end",
                 ranks=ranks,
                 processes=processes,
             )
         return tr(
-            "{ranks} ended with 0 and left {number} processes that still run ({processes}): the job lasts until they "
-            "have ended; if they should end with their rank: --leftovers end",
+            "{ranks} ended with 0 and left {number} processes that still run ({processes}): the job waits until "
+            "they have ended; to end them with their rank: --leftovers end",
             ranks=ranks,
             number=number,
             processes=processes,

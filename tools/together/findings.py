@@ -136,8 +136,8 @@ def _parted(values: Row) -> str:
 
 def _drifts(values: Row) -> str:
     return tr(
-        "the loss of {who} began like the others' and left them: {loss} against {others}, the mean of the last {steps} "
-        "steps; does it take their gradients, is its data like theirs?",
+        "the loss of {who} began like the others' and then diverged: {loss} against {others}, the mean of the "
+        "last {steps} steps; does it use their gradients, and is its data like theirs?",
         **values,
     )
 
@@ -153,8 +153,8 @@ def _not_finite(values: Row) -> str:
 def _world_size(values: Row) -> str:
     if values["size"] > 1:
         return tr(
-            '{who} printed "{said}" (line {line} of the log), but the job has {number} ranks: if the data is divided '
-            "by it, a part is never read",
+            '{who} printed "{said}" (line {line} of the log), but the job has {number} ranks: if the program '
+            "divides the data by that number, part of the data is never read",
             **values,
         )
     return tr(
@@ -166,7 +166,7 @@ def _world_size(values: Row) -> str:
 
 def _one_file(values: Row) -> str:
     return tr(
-        "{who} wrote into one file, {path}: what is in it may be damaged; let one rank save, or give each rank a "
+        "{who} wrote into one file, {path}: its content may be damaged; let one rank save, or give each rank a "
         "folder of its own",
         **values,
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class HeldOut:
-    """The measurement of `model` on held-out data, of which `data` is this rank's part, or None.
+    """The measurement of `model` on held-out data, of which `part` is this rank's, see `datasets.held_out`.
 
     metrics: the model's, by name; sums: adds what the ranks counted, where each has a part.  All ranks measure at the
     same time, and get the same values: a rank that went on alone would wait half a minute for this one, and then fail.
@@ -27,12 +27,12 @@ class HeldOut:
     def __init__(
         self,
         model: ms.Model,
-        data: ms.dataset.Dataset | None,
+        part: tuple[ms.dataset.Dataset, int] | None,
         metrics: dict[str, Count],
         sums: Callable[[list[int]], list[int]] | None = None,
     ) -> None:
         self.model = model
-        self.data = data
+        self.part = part
         self.metrics = metrics
         self.sums = sums
 
@@ -40,8 +40,11 @@ class HeldOut:
         """The value of each metric on all of the data."""
         for metric in self.metrics.values():
             metric.clear()
-        if self.data is not None:
-            self.model.eval(self.data, dataset_sink_mode=False)
+        if self.part:
+            data, samples = self.part
+            for metric in self.metrics.values():
+                metric.limit = samples
+            self.model.eval(data, dataset_sink_mode=False)
         for metric in self.metrics.values():
             if self.sums:
                 metric.counts = self.sums(metric.counts)
@@ -88,5 +91,5 @@ def of(config: dict, run: Run, rank: int, ranks: int) -> HeldOut | None:
     if "eval" not in config:
         return None
     share = modes.held_out_ranks(config, ranks)
-    data = datasets.held_out(config, rank % share, share)
-    return HeldOut(run.measure, data, run.metrics, agreement.sums if share > 1 else None)
+    part = datasets.held_out(config, rank % share, share)
+    return HeldOut(run.measure, part, run.metrics, agreement.sums if share > 1 else None)

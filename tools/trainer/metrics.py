@@ -5,6 +5,8 @@ A metric counts, so that several ranks can measure a part each: their counts are
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 from mindspore.train import Metric
 from scipy import ndimage
@@ -27,10 +29,22 @@ class Count(Metric):
 
     def __init__(self) -> None:
         super().__init__()
+        self.limit = sys.maxsize  # samples that count; those behind them fill up the last batch
         self.clear()
 
     def clear(self) -> None:
         self.counts = [0] * len(self.COUNTS)
+        self.seen = 0
+
+    def update(self, *inputs: Tensor) -> None:
+        """Counts a batch: the outputs of the network, and the labels."""
+        outputs, labels = (array.asnumpy()[: self.limit - self.seen] for array in inputs)
+        self.seen += len(labels)
+        self.add(outputs, labels)
+
+    def add(self, outputs: np.ndarray, labels: np.ndarray) -> None:
+        """Adds to the counts what these samples have."""
+        raise NotImplementedError
 
     @property
     def counts(self) -> list[int]:
@@ -48,8 +62,7 @@ class Accuracy(Count):
 
     COUNTS = ("right", "samples")
 
-    def update(self, *inputs: Tensor) -> None:
-        outputs, labels = (array.asnumpy() for array in inputs)
+    def add(self, outputs: np.ndarray, labels: np.ndarray) -> None:
         self.right += int((outputs.argmax(1) == labels).sum())
         self.samples += len(labels)
 
@@ -66,8 +79,7 @@ class CharacterAccuracy(Count):
 
     COUNTS = ("edits", "characters")
 
-    def update(self, *inputs: Tensor) -> None:
-        outputs, labels = (array.asnumpy() for array in inputs)
+    def add(self, outputs: np.ndarray, labels: np.ndarray) -> None:
         for output, label in zip(outputs, labels):
             text = [int(number) for number in label if number]
             self.edits += edit_distance(greedy_text(output), text)
@@ -104,8 +116,7 @@ class Hmean(Count):
     OVERLAP = 0.5
     COUNTS = ("matched", "found", "wanted")
 
-    def update(self, *inputs: Tensor) -> None:
-        outputs, labels = (array.asnumpy() for array in inputs)
+    def add(self, outputs: np.ndarray, labels: np.ndarray) -> None:
         for output, label in zip(outputs, labels):
             numbers = label[4].astype(int)
             unreadable = rectangles(np.maximum(-numbers, 0))

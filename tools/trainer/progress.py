@@ -124,7 +124,7 @@ def loss_value(outputs: Any) -> float:
 
 
 def _advice(run: Any, step: int, loss: float) -> str:
-    remedy = tr("lower scheduler.lr, check the data, or continue in spite of it with train.stop_at_nan=False")
+    remedy = tr("lower scheduler.lr, check the data, or continue anyway with train.stop_at_nan=False")
     if run.dataset_sink_mode:
         return tr(
             "the loss is {loss} at the end of epoch {epoch} (train.dataset_sink_mode=False also shows the step); "

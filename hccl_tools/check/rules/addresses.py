@@ -53,8 +53,8 @@ def none_has_one(view: View, evidence: str) -> Findings:
     )
     ids = sorted({number for number in view.id_numbers if number is not None}) or [0]
     remedy = tr(
-        "see with `hccn_tool -i {first} -ip -g` and `hccn_tool -i {first} -link -g` whether no address is set or the "
-        "link is down, for all devices ({devices}) of each server; then build the table again",
+        "check for each device ({devices}) on each server whether it has an address and its link is up: "
+        "`hccn_tool -i {first} -ip -g` and `hccn_tool -i {first} -link -g`; then build the table again",
         first=ids[0],
         devices=ranges(ids),
     )
@@ -137,7 +137,7 @@ def subnets_differ(view: View) -> Findings:
         subnet, earlier = first.setdefault((view.ids[owner], len(octets)), (_subnet(octets), text))
         if octets and subnet != _subnet(octets):
             what = tr(
-                "device_ip {text} is in another subnet than {earlier}, of the same device elsewhere",
+                "device_ip {text} is not in the subnet of {earlier}, the address of the same device on another server",
                 text=shown(text),
                 earlier=shown(earlier),
             )

@@ -163,6 +163,6 @@ def addr_of_two_ranks(view: View) -> Findings:
                 if earlier != place:
                     yield (
                         f"{entry_place}/addr",
-                        tr("addr {addr} is also that of {earlier}", addr=shown(addr), earlier=earlier),
+                        tr("addr {addr} is also used at {earlier}", addr=shown(addr), earlier=earlier),
                     )
                     return  # one is enough to check the whole

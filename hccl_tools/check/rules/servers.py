@@ -95,9 +95,9 @@ def _doubt(key: str, value: str) -> tuple[str] | tuple[str, str] | None:
 
     address = misspelt.meant(value)
     if value != value.strip():
-        text = tr("{key} {value} has a blank at an end", key=key, value=shown(value))
+        text = tr("{key} {value} begins or ends with a blank", key=key, value=shown(value))
         return text, tr('write "{text}"', text=address or value.strip())
-    text = tr("{key} {value} looks like an IP address and is none", key=key, value=shown(value))
+    text = tr("{key} {value} looks like an IP address but is not one", key=key, value=shown(value))
     if address:
         return text, tr('write "{text}"', text=address)
     return (text,) if misspelt.is_nearly_an_address(value) else None

@@ -157,7 +157,7 @@ def pods_interleave(view: View) -> Findings:
         if pod in done:
             yield (
                 server.pointer,
-                tr("server {name} is apart from the other servers of its super pod", name=shown(server.name)),
+                tr("server {name} is not next to the other servers of its super pod", name=shown(server.name)),
             )
         done.add(pod)
         before = pod

@@ -35,7 +35,9 @@ def check(path: str) -> None:
 
 
 def _exists(path: str) -> Refusal:
-    return Refusal(USAGE, tr("--bundle {path}: it exists, and is left as it is; name a new file", path=one_line(path)))
+    return Refusal(
+        USAGE, tr("--bundle {path}: the file exists and was not changed; name a new file", path=one_line(path))
+    )
 
 
 class Archive:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MOST_OF_DOCUMENT = 32 << 20  # bytes: a launch.json that is cut is not one
 _PAGES = 1 << 20  # of the room, for the pages that come last: at most, and at most an eighth of all
-_NO_ROOM = marked("it has no room below --bundle_limit")
+_NO_ROOM = marked("it does not fit within --bundle_limit")
 _NOT_A_TABLE = marked("it is not a rank table")
 _DAMAGED = marked("the archive is damaged")
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)

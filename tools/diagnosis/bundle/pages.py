@@ -40,7 +40,7 @@ def contents(
 ) -> str:
     """What is in the bundle, and what is not: (name, bytes, bytes that were cut) of each file."""
     lines = [
-        tr("Logs for whoever helps, packed by tools/diagnose.py --bundle."),
+        tr("Logs for the person who helps, packed by tools/diagnose.py --bundle."),
         tr("From: {paths}", paths=", ".join(one_line(os.path.abspath(path)) for path in paths)),
         tr("On: {host}, {time}", host=one_line(socket.gethostname()), time=_now()),
         tr("To read it: python tools/diagnose.py BUNDLE.tar.gz"),

@@ -52,8 +52,8 @@ def plan(request: Request, placed: Placement) -> Binding:
         return _by_maps(request, placed)
     if request.bind_core and request.bind_numa:
         raise misused(
-            "--bind_core and --bind_numa: give one: cores of its own for each rank, or all cores of the NUMA node "
-            "of its device"
+            "--bind_core and --bind_numa: give only one: separate cores for each rank, or all cores of the NUMA "
+            "node of its device"
         )
     mode = CORE if request.bind_core else NUMA
     ranks = _here(placed)

@@ -21,7 +21,7 @@ def npus(devices: list[int]) -> None:
         said = ""
         if answer.status and driver.find(driver.NPU_SMI):
             remedy = driver.remedy_for(answer)
-            said = tr(", which said: {said}; {remedy}", said=programs.said(driver.telling(answer)), remedy=remedy)
+            said = tr(", which printed: {said}; {remedy}", said=programs.said(driver.telling(answer)), remedy=remedy)
         raise NotHere(
             REFUSED,
             tr(
@@ -42,7 +42,7 @@ def gpus(devices: list[int]) -> None:
         raise NotHere(REFUSED, tr("no GPU on this machine: nvidia-smi is not on PATH"))
     answer = programs.ask(["nvidia-smi", "-L"], 30)
     if answer.status:
-        raise NotHere(REFUSED, tr("nvidia-smi does not work, it said: {said}", said=programs.said(answer)))
+        raise NotHere(REFUSED, tr("nvidia-smi does not work; it printed: {said}", said=programs.said(answer)))
     present = sum(line.startswith("GPU ") for line in answer.stdout.splitlines())
     shown = visible.gpus()
     if not present:

@@ -146,7 +146,7 @@ def _in_use(what: str, holder: Holder) -> str:
         since=since,
     )
     if holder.namespace == _namespace() and _is_gone(holder.pid):
-        who += tr("; it has ended, but a rank of it may still run: see fuser -v {path}", path=one_line(holder.path))
+        who += tr("; it has ended, but one of its ranks may still run: see fuser -v {path}", path=one_line(holder.path))
     return tr("{what} in use by {job} ({who})", what=what, job=one_line(holder.job), who=who)
 
 

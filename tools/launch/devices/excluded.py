@@ -86,7 +86,10 @@ def here(request: Request) -> frozenset[int]:
 def _whole(request: Request, name: str, is_ours: bool) -> Refusal:
     """Refuses to leave out a host where each has a command of its own."""
     if request.engine == "msrun":
-        text = tr("each host has its own command: do not type it there, and write the --worker_num of the others")
+        text = tr(
+            "each host has its own command: do not type it on that host, and set --worker_num to the ranks of "
+            "the others"
+        )
     elif is_ours:
         text = tr("this is the only host of the launch; name devices, such as --exclude 3")
     else:
@@ -96,7 +99,7 @@ def _whole(request: Request, name: str, is_ours: bool) -> Refusal:
 
 
 def _which_scripts() -> str:
-    return tr("hosts are left out by run_mpirun.sh, run_cluster.sh --hostfile and run_slurm.sh")
+    return tr("to exclude hosts, use run_mpirun.sh, run_cluster.sh --hostfile or run_slurm.sh")
 
 
 def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
@@ -143,8 +146,8 @@ def _too_few(request: Request, ranks: int, left: tuple[int, ...]) -> Refusal:
     if not left:
         return refused("--exclude {text} leaves no device; leave out fewer", text=shown)
     return refused(
-        "{ranks} need as many devices, but --exclude {text} leaves {number}: {devices}; start as many ranks as that:"
-        " scripts/launch.sh -n {number}",
+        "{ranks} need as many devices, but --exclude {text} leaves {number}: {devices}; start that many ranks: "
+        "scripts/launch.sh -n {number}",
         ranks=count(ranks, "rank"),
         text=shown,
         number=len(left),
@@ -189,9 +192,9 @@ def _host(request: Request, name: str, hosts: Sequence[str]) -> str:
         return found
     listed = some([one_line(each) for each in hosts], _MOST_NAMED)
     if not name:
-        what = tr("this host is none of the job's ({hosts}); write HOST:3", hosts=listed)
+        what = tr("this host is not one of the job's hosts ({hosts}); write HOST:3", hosts=listed)
         raise Refusal(USAGE, f"--exclude {one_line(request.exclude)}: {what}")
-    what = tr("it is none of the job's hosts: {hosts}", hosts=listed)
+    what = tr("it is not one of the job's hosts: {hosts}", hosts=listed)
     raise Refusal(USAGE, f"--exclude {one_line(name)}: {what}")
 
 

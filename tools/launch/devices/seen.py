@@ -44,7 +44,7 @@ def fitting(request: Request, devices: tuple[int, ...]) -> tuple[int, ...]:
 
 def _too_few(request: Request, ranks: int, shown: Visible) -> Refusal:
     ids = shown.ids or ()
-    remedy = tr("start as many ranks as that")
+    remedy = tr("start that many ranks")
     if request.script_devices and len(ids) in (1, 2, 4, 8):
         remedy = tr("use scripts/ascend{number}p.sh", number=len(ids))
     return refused(
@@ -117,7 +117,7 @@ def remarks(request: Request, placed: Placement, ranks: Sequence[tuple[int, int]
     if not shown.limit and not device_ids(request, ranks):
         return lines
     if not shown.certain:
-        text = tr("nobody knows the numbers of these devices, so no lock keeps other jobs off them")
+        text = tr("the numbers of these devices are unknown, so no lock keeps other jobs off them")
         return [*lines, f"{shown.limit}: {text}"]
     text = shown.numbering(devices)
     own = device_range.parse(request.script_devices) if request.script_devices and request.devices is None else ()

@@ -42,8 +42,8 @@ def check(request: Request) -> list[str]:
         _mindio(request)
     if on.intersection(BY_TASKD) and request.engine == "msrun" and request.max_restarts and _is_there("taskd"):
         raise misused(
-            "--max_restarts: {name} gives the ranks to TaskD, which starts them again itself, and a pod that it"
-            " gives up must end; leave --max_restarts out, or unset {name}",
+            "--max_restarts: {name} lets TaskD control the ranks and restart them itself, and a pod that TaskD "
+            "gives up must end; leave --max_restarts out, or unset {name}",
             name=TFT,
         )
     return [*_unseen(text, tft, on), *_remarks(request, on, thm)]
@@ -104,8 +104,8 @@ def _mindio(request: Request) -> None:
     if os.environ.get("MINDIO_FOR_MINDSPORE", "").lower() not in ("1", "true"):
         lines.append(
             tr(
-                "{name} turns MindIO on, which takes the ranks for PyTorch's without another variable; type: export"
-                " MINDIO_FOR_MINDSPORE=1",
+                "{name} turns MindIO on, which treats the ranks as PyTorch's unless another variable is set; "
+                "type: export MINDIO_FOR_MINDSPORE=1",
                 name=TFT,
             )
         )
@@ -161,14 +161,14 @@ def _remarks(request: Request, on: set[str], thm: dict[str, str]) -> Iterator[st
     restarts = sorted(on & {"ARF", "RSC"})
     if restarts and request.engine != "msrun":
         yield tr(
-            "note: {switches}: only msrun lets TaskD start a rank again; here a rank that fails ends the job; use"
-            " msrun_launcher.sh or run_msrun.sh",
+            "note: {switches}: only msrun lets TaskD restart a rank; here a rank that fails ends the job; use "
+            "msrun_launcher.sh or run_msrun.sh",
             switches=", ".join(restarts),
         )
     elif restarts and not _is_there("taskd"):
         yield tr(
-            "note: {switches}: {python} has no package taskd, so nobody starts a rank again, and a rank that fails"
-            " ends the job; install MindCluster's TaskD",
+            "note: {switches}: {python} has no package taskd, so nothing restarts a rank, and a rank that fails "
+            "ends the job; install MindCluster's TaskD",
             switches=", ".join(restarts),
             python=sys.executable,
         )

@@ -92,7 +92,7 @@ def _of_launchers(request: Request, placed: Placement, others: Others, number: i
         remedy = tr("set others on every host: export {name}={port}", name=VARIABLE, port=other)
         raise Refusal(REFUSED, clauses(text, remedy))
     text = tr("note: HCCL gets the ports {ports} on all hosts of this job", ports=own)
-    why = tr("it has some of their devices, and another job may have {first}", first=words([range_from(BASE)]))
+    why = tr("it shares some of their devices, and another job may have {first}", first=words([range_from(BASE)]))
     remedy = tr("firewalls between the hosts must let them through; {name} chooses others", name=VARIABLE)
     return _with(first, request, DERIVED).replace(remarks=[clauses(f"{text}: {why}", remedy)])
 

@@ -58,9 +58,9 @@ class HcclPorts(Record):
         """Who chose the ports."""
         return {
             DEFAULT: tr("HCCL's default"),
-            CHOSEN: tr("chosen because others have its default"),
-            DERIVED: tr("derived from what all hosts of the job have alike"),
-            USER: tr("as your environment says"),
+            CHOSEN: tr("chosen because others use its default"),
+            DERIVED: tr("derived from what is the same on all hosts of the job"),
+            USER: tr("from your environment"),
         }[self.origin]
 
     def record(self) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def of_user(request: Request) -> tuple[str, Ranges] | None:
             what = tr(
                 "{name}={value} is not a list of ports, such as 61000-61031 or auto", name=name, value=one_line(text)
             )
-            raise Refusal(REFUSED, clauses(what, tr("correct it, or unset it: then HCCL's ports are chosen")))
+            raise Refusal(REFUSED, clauses(what, tr("correct it, or unset it: then the launch chooses HCCL's ports")))
         if name == HOST_RANGE and ranges is not None and request.chip != "910A":  # which does not read it
             found = f"{name}={text}", ranges
     return found
@@ -175,18 +175,18 @@ def named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclP
     name = what.partition("=")[0]
     holder = others.has(ranges)
     if holder:
-        remedy = tr("unset {name}, and free ones are chosen; or wait until that job has ended", name=name)
+        remedy = tr("unset {name}: then the launch chooses free ones; or wait until that job has ended", name=name)
         raise Refusal(REFUSED, clauses(_taken(what, ranges, holder), remedy))
     busy = others.busy(ports) if not placed.hosts or _is_here(placed) else set()
     if name == VARIABLE:
         busy &= {ranges[0][0] + device for _, device in placed.ranks}
     if busy and (name == VARIABLE or busy == ports):
-        remedy = tr("end that process, or unset {name}, and free ones are chosen", name=name)
+        remedy = tr("end that process, or unset {name}: then the launch chooses free ones", name=name)
         raise Refusal(REFUSED, clauses(_taken(what, ranges, listens(min(busy))), remedy))
     remarks = []
     if sockets.handed_out(ports):
         text = tr(
-            "note: {what}: HCCL listens at {ports}, and the kernel may give these ports to any connection before",
+            "note: {what}: HCCL listens at {ports}, but the kernel may give these ports to any connection first",
             what=what,
             ports=words(ranges),
         )

@@ -31,7 +31,7 @@ def place(request: Request) -> placement.Placement:
         )
     if node >= hosts:
         raise misused(
-            "--node_rank {node}: {world} ranks, {here} a host, are on hosts 0 to {last}",
+            "--node_rank {node}: {world} ranks with {here} per host use hosts 0 to {last}",
             node=node,
             world=world,
             here=here,
@@ -74,7 +74,8 @@ def count_hosts(world: int, here: int) -> int:
         )
     if world % here:
         raise misused(
-            "--worker_num {world} is not a multiple of --local_worker_num {here}: msrun has equal hosts",
+            "--worker_num {world} is not a multiple of --local_worker_num {here}: msrun needs the same number of "
+            "ranks on each host",
             world=world,
             here=here,
         )
@@ -86,7 +87,8 @@ def master_address(request: Request, hosts: int, node: int) -> tuple[str, bool]:
     address = network.address_of(request.master_addr or host.LOOPBACK, f"--master_addr {request.master_addr}")
     if hosts > 1 and is_loopback(address):
         raise misused(
-            "--master_addr {address} is reached from this host only; give the address of the host with --node_rank 0",
+            "--master_addr {address} can be reached only from this host; give the address of the host with "
+            "--node_rank 0",
             address=address,
         )
     is_here = not network.others([address])

@@ -127,7 +127,7 @@ def _check_room(hosts: list[hostfile.Host], each: int) -> None:
     small = next((host for host in hosts if host.slots is not None and host.slots < each), None)
     if small:
         raise misused(
-            "--npernode {each}: {host} has {slots}; write as many slots, or none",
+            "--npernode {each}: {host} has {slots}; write that number of slots, or none",
             each=each,
             host=one_line(small.login),
             slots=words.count(small.slots or 0, "slot"),
@@ -171,16 +171,17 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
     version = version_in(said.stdout)
     if version is None and said.status:
         raise refused(
-            "the mpirun on PATH does not work, it said: {said}; put a good one first on PATH", said=programs.said(said)
+            "the mpirun on PATH does not work; it printed: {said}; put a working one first on PATH",
+            said=programs.said(said),
         )
     if version is None:
         first = [one_line(line) for line in (said.stdout + said.stderr).strip().splitlines()[:1]]
         raise refused(
-            "the mpirun on PATH is not Open MPI's; it says: {words}; put Open MPI's first on PATH",
+            "the mpirun on PATH is not Open MPI's; it prints: {words}; put Open MPI's first on PATH",
             words=first[0] if first else tr("nothing"),
         )
     if int(version.partition(".")[0]) not in (4, 5):
-        raise refused("mpirun is of Open MPI {version}; 4 or 5 is needed, put it first on PATH", version=version)
+        raise refused("mpirun is Open MPI {version}; put Open MPI 4 or 5 first on PATH", version=version)
     prefix, logs = _prefix() if several else None, None
     if request.output_filename is not None:  # what is in it: run_folder.clear_links
         logs = run_folder.check_named("output_filename", _without_qualifiers(request.output_filename))

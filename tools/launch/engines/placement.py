@@ -66,7 +66,7 @@ def local(request: Request) -> Placement:
         named = names(request, devices)
         if request.rank_size:
             raise misused("{names}, RANK_SIZE is {number}; give the same number in both", names=named, number=count)
-        remedy = tr("1, 2, 4 and 8 devices have a script each")
+        remedy = tr("only 1, 2, 4 and 8 devices have a script of their own")
         if len(devices) in HOST_RANKS:
             remedy = tr("use scripts/ascend{number}p.sh", number=len(devices))
         named = f"{named} ({comma(devices)})"

@@ -19,8 +19,8 @@ def words(port: int) -> str:
     if places:
         return tr("a process of another user or container listens there")
     if have_ended(holders):
-        return tr("a connection that has just ended has it, for about a minute")
-    return tr("another connection has it, or has just had it")
+        return tr("a connection that has just ended keeps it for about a minute")
+    return tr("another connection uses it, or has just used it")
 
 
 def of(port: int) -> list[sockets.Socket]:

@@ -75,7 +75,7 @@ def place(request: Request) -> Placement:
     each = request.local_worker_num or world
     if each > world or world % each:
         text = tr("--local_worker_num {each} does not divide the {world} ranks of the job", each=each, world=world)
-        raise Refusal(USAGE, clauses(text, tr("all hosts have as many")))
+        raise Refusal(USAGE, clauses(text, tr("all hosts need the same number")))
     first = (request.node_rank or 0) * each
     if first >= world:
         text = tr("--node_rank {node}: the job has {hosts} hosts", node=request.node_rank, hosts=world // each)

@@ -40,7 +40,7 @@ def nodes_in_use(request: Request) -> tuple[list[str], list[str]]:
     if request.exclude is not None:
         from tools.launch.devices import excluded
 
-        remedy = tr("Slurm gives each node its devices; leave out the node, or ask for fewer ones by --gres")
+        remedy = tr("Slurm gives each node its devices; leave out the node, or request fewer devices with --gres")
         out = excluded.whole_hosts(request, [name for name, _ in allocated], remedy)
         allocated = [(name, None) for name, _ in allocated if name not in out]
     names = spares.named(request, [name for name, _ in allocated])

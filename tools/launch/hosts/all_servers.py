@@ -93,12 +93,12 @@ def left(request: Request, hosts: list[hostfile.Host], without_table: bool) -> l
         return hosts
     if request.rank_table:
         raise misused(
-            "--exclude with --rank_table: the table says which hosts and devices there are; leave out --rank_table,"
-            " then one is built"
+            "--exclude with --rank_table: the table already defines the hosts and devices; leave out "
+            "--rank_table, and the launch builds one"
         )
     remedy = tr(
-        "a rank table has the same devices on every host; leave out the host, or these devices on all hosts by"
-        " --devices"
+        "a rank table has the same devices on every host; exclude the whole host, or choose devices for all hosts "
+        "with --devices"
     )
     out = excluded.whole_hosts(request, [host.login for host in hosts], remedy)
     return [host for host in hosts if host.login not in out]
@@ -232,7 +232,8 @@ def check_hosts(slots: list[tuple[str, int | None]], servers: list[Server]) -> N
     six = [name for address, name in hosts.items() if family(address) == family("::1")]
     if six:
         text = tr(
-            "--hostfile: {names} have addresses of IPv6 only, which mpirun takes in no list", names=", ".join(six)
+            "--hostfile: {names} have only IPv6 addresses, which mpirun does not accept in a list of hosts",
+            names=", ".join(six),
         )
         raise Refusal(
             REFUSED, clauses(text, tr("give them IPv4, or type the command on each host, with the rank table"))

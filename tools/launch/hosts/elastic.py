@@ -188,8 +188,8 @@ def _check_number(request: Request, ranks: int, losses: list[Loss]) -> None:
     """Raises Refusal where the user wants more ranks than are left."""
     if ranks < (request.min_ranks or 1):
         raise refused(
-            "{ranks} can still run, --min_ranks is {least}; lost: {hosts}; repair them, or name other hosts, and go on "
-            "with --resume",
+            "only {ranks} can still run, but --min_ranks is {least}; lost: {hosts}; repair them, or name other "
+            "hosts, and continue with --resume",
             ranks=count(ranks, "rank"),
             least=request.min_ranks,
             hosts=", ".join(one_line(loss.host) for loss in losses),
@@ -213,4 +213,4 @@ def _goes_on(plan: Plan, past: Past) -> list[str]:
     if len(plan.ranks) != len(past.ranks):
         text = tr("the job continues with {where}; it had {before}", where=where, before=count(len(past.ranks), "rank"))
     come = [one_line(name) for name in hosts if name not in old]
-    return [tr("{text}; from the spare ones: {hosts}", text=text, hosts=", ".join(come)) if come else text]
+    return [tr("{text}; spare hosts now in use: {hosts}", text=text, hosts=", ".join(come)) if come else text]

@@ -72,7 +72,7 @@ def versions(answers: dict[str, str]) -> tuple[list[str], bool]:
 def _no_python(hosts: list[str]) -> str:
     """That the Python of the launcher, which starts the ranks' agents, does not answer on the hosts."""
     return tr(
-        "{hosts}: {python}, as here, is needed there: it starts the ranks, and does not answer; install it there",
+        "{hosts}: {python}, which starts the ranks, does not answer there; install it there, as on this host",
         hosts=node_sets.folded(hosts, _MOST_NAMED),
         python=one_line(sys.executable),
     )
@@ -84,8 +84,8 @@ def _too_many_at_once(dropped: int, others: int) -> list[str]:
         return []
     return [
         tr(
-            "an sshd dropped the first connections of {dropped} hosts; mpirun begins those of all {others} at once, "
-            "and tries none again: {remedy}",
+            "an sshd dropped the first connections to {dropped} hosts; mpirun connects to all {others} at once "
+            "and does not try again: {remedy}",
             dropped=dropped,
             others=others,
             remedy=ssh.more_logins(),
@@ -169,7 +169,8 @@ def faults(
     if told["folder"] != "yes":
         lines.append(
             tr(
-                "the folder {folder} is not there; ranks run where the command was typed: share it",
+                "the folder {folder} does not exist there; ranks run in the folder where the command was typed: "
+                "share it",
                 folder=one_line(os.getcwd()),
             )
         )
@@ -190,7 +191,7 @@ def faults(
         other = one_line(told["mindspore"]) or tr("none")
         lines.append(
             tr(
-                "MindSpore {version} is here; that host has: {other}; install the same",
+                "this host has MindSpore {version}; that host has: {other}; install the same version",
                 version=here["mindspore"] or tr("none"),
                 other=other,
             )
@@ -219,7 +220,7 @@ def _other_open_mpi(here: dict[str, str | None], other: str) -> str:
     return tr(
         "Open MPI {version} is needed, as here; that host has: {other}",
         version=here["mpi"],
-        other=other or tr("none on the PATH that ssh's shell has"),
+        other=other or tr("none on the PATH of a shell that ssh starts"),
     )
 
 
@@ -229,7 +230,9 @@ def no_answer(name: str, answer: Ended) -> str:
     reason = one_line(text[-1]) if text else tr("exit {status}", status=answer.status)
     if answer.status == 124:
         said = answer.stderr or tr("no answer within {seconds} s", seconds=SECONDS)
-        return tr("{said} over ssh; is it up, and reached from here? Try: ssh {name} true", said=said, name=name)
+        return tr(
+            "{said} over ssh; is that host up, and can this host reach it? Try: ssh {name} true", said=said, name=name
+        )
     if "Permission denied" in reason:
         return tr(
             "ssh asks for a password ({reason}); set up a key for it: ssh-copy-id {name}", reason=reason, name=name

@@ -33,12 +33,12 @@ def address_of(name: str, what: str, remedy: str = "") -> str:
                 reason = reason or getattr(error, "strerror", None) or error
                 continue
             if is_of_one_link(found.partition("%")[0]):
-                text = tr("{what}: {address} is an address of one link only", what=what, address=one_line(found))
+                text = tr("{what}: {address} is a link-local address", what=what, address=one_line(found))
                 remedy = tr("give an address that all hosts reach, such as one that begins with fd or 2")
                 raise Refusal(REFUSED, clauses(text, remedy))
             return found
     if misspelt.is_nearly_an_address(name):
-        raise refused("{what} has no address: it is nearly one, but mistyped; correct it", what=what)
+        raise refused("{what} has no address: it looks like a mistyped IP address; correct it", what=what)
     remedy = remedy or tr("add it to /etc/hosts")
     raise refused("{what} has no address ({reason}); {remedy}", what=what, reason=reason, remedy=remedy)
 

@@ -35,7 +35,7 @@ def given(text: str) -> list[Slots]:
         lines = error.lines if isinstance(error, Refusal) else (str(error),)
         raise Refusal(USAGE, *(f"{OPTION}: {line}" for line in lines)) from error
     if spare := [host.name for host in hosts if host.spare]:
-        text = tr("the hosts of a table have ranks, and {hosts} stand by; leave them out", hosts=some(spare, 3))
+        text = tr("each host of a table has ranks; leave out the spare hosts: {hosts}", hosts=some(spare, 3))
         raise Refusal(USAGE, f"{OPTION}: {text}")
     return [(host.name, host.slots) for host in hosts]
 
@@ -50,7 +50,9 @@ def needed(path: str, option: str = OPTION) -> Refusal:
 def of(table: JsonObject, hosts: Sequence[Slots], path: str, option: str = OPTION) -> list[rank_table.Server]:
     """The servers of a good table, on these hosts.  Raises Refusal; option: what names the hosts."""
     if without := [name for name, slots in hosts if slots is None]:
-        text = tr("how many ranks has {hosts}? Write it as node1:8, in a hostfile as slots=8", hosts=some(without, 3))
+        text = tr(
+            "the number of ranks on {hosts} is missing; write node1:8, or slots=8 in a hostfile", hosts=some(without, 3)
+        )
         raise Refusal(REFUSED, f"{option}: {text}")
     places = ((int(rank["rank_id"]), number, rank) for number, rank in objects(table, "rank_list"))
     entries = [(number, rank) for _, number, rank in sorted(places, key=lambda place: place[:2])]
@@ -83,8 +85,8 @@ def _refuse_repeated(name: str, devices: Sequence[rank_table.Device], path: str,
     counted = Counter(int(device.device_id) for device in devices)
     if repeated := [number for number, times in counted.items() if times > 1]:
         text = tr(
-            "by {path} host {name} would have ranks {first} to {last}, and {devices} twice; write how many ranks each"
-            " host has, in the order of the ranks",
+            "with {path}, host {name} would have ranks {first} to {last}, and use {devices} twice; write how many "
+            "ranks each host has, in the order of the ranks",
             path=one_line(path),
             name=one_line(name),
             first=devices[0].rank_id,

@@ -26,17 +26,17 @@ def named(request: Request, hosts: Sequence[str], marked: Sequence[str] = ()) ->
     number = request.spare
     if number is None:
         if marked and len(marked) == len(hosts):
-            raise misused("every host of the hostfile is spare; remove the word from those that must train")
+            raise misused("every host of the hostfile is spare; remove the word spare from those that must train")
         return list(marked)
     typed = f"--spare {number}"
     if marked:
-        both = tr("the hostfile has spare hosts, too ({hosts}); give one of both", hosts=_listed(marked))
+        both = tr("the hostfile also has spare hosts ({hosts}); give only one of the two", hosts=_listed(marked))
         raise Refusal(USAGE, f"{typed}: {both}")
     if not request.max_restarts:
         what = tr("spare hosts are for restarts; add --max_restarts N")
         raise Refusal(USAGE, f"{typed}: {what}")
     if number >= len(hosts):
-        what = tr("the job has {hosts} in all, and one at least must train", hosts=count(len(hosts), "host"))
+        what = tr("the job has {hosts} in all, and at least one must train", hosts=count(len(hosts), "host"))
         raise Refusal(USAGE, f"{typed}: {what}")
     return list(hosts[-number:])
 
@@ -84,10 +84,10 @@ def check(request: Request, placed: Placement) -> None:
         return
     typed = f"--min_ranks {request.min_ranks}"
     if not request.max_restarts:
-        what = tr("fewer ranks come only by restarts; add --max_restarts N")
+        what = tr("the number of ranks can only drop at a restart; add --max_restarts N")
         raise Refusal(USAGE, f"{typed}: {what}")
     if request.min_ranks > placed.world:
-        what = tr("the job begins with {ranks}; give at most as many", ranks=count(placed.world, "rank"))
+        what = tr("the job begins with {ranks}; give at most that number", ranks=count(placed.world, "rank"))
         raise Refusal(USAGE, f"{typed}: {what}")
 
 

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 
 _HOW_TO_NAME = marked(
-    'write it into the table as "host_ip" beside server_id, the same table on every host, or make the name known to '
-    "all hosts (/etc/hosts)"
+    'write it into the table as "host_ip" next to server_id, the same table on every host, or make the name '
+    "known to all hosts (/etc/hosts)"
 )
 
 
@@ -98,8 +98,8 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable]:
     path = request.rank_table_file or ""
     if request.exclude is not None:
         raise misused(
-            "--exclude: the rank table says which devices there are; write one without them, such as by"
-            " hccl_tools/hccl_tools.py --device_num 0,1,2, or leave out hosts with --hostfile"
+            "--exclude: the rank table defines the devices; build one without them, such as by "
+            "hccl_tools/hccl_tools.py --device_num 0,1,2, or leave out hosts with --hostfile"
         )
     hosts = rank_list_servers.given(request.table_hosts) if request.table_hosts else None
     read = read_table(path, request.chip, hosts)
@@ -169,11 +169,11 @@ def own_server(servers: list[Server], start: int | None, path: str) -> Server:
         raise Refusal(REFUSED, clauses(text, remedy))
     whose = next((server.label() for server in servers if server.first == start), None)
     if whose is None:
-        text = tr("RANK_START {start} is the first rank of no server of the table", start=start)
+        text = tr("RANK_START {start} is not the first rank of any server in the table", start=start)
     else:
         text = tr("RANK_START {start} is the first rank of {server}", start=start, server=whose)
     here = clauses(*(server.words() for server in ours))
-    remedy = tr("this host is another: {here}; type {first} here", here=here, first=ours[0].first)
+    remedy = tr("this host is a different server: {here}; type {first} here", here=here, first=ours[0].first)
     raise Refusal(REFUSED, clauses(text, remedy))
 
 

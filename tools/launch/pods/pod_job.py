@@ -114,7 +114,7 @@ def _agreed(facts: Iterable[Fact | None]) -> Fact | None:
     for other in told[1:]:
         if other.value != told[0].value:
             text = tr(
-                "{first} says {value}, {second} says {other}",
+                "{first} is {value}, but {second} is {other}",
                 first=told[0].source,
                 value=told[0].value,
                 second=other.source,

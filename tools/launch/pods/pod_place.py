@@ -119,8 +119,8 @@ def by_table(
     if not pods_can_meet(table):
         patience.say(
             tr(
-                "note: {path} has no container_ip, so the launchers of the pods cannot connect, and a failure ends the "
-                "others only when their ranks notice",
+                "note: {path} has no container_ip, so the launchers of the pods cannot connect; after a failure, "
+                "the other pods end only when their ranks notice it",
                 path=one_line(path),
             )
         )

@@ -93,7 +93,7 @@ def resolved(job: PodJob, patience: Patience) -> str:
     return patience.until_ready(
         look,
         tr(
-            "is that pod there, and has the headless service publishNotReadyAddresses: true? See: kubectl get pods, "
-            "endpoints"
+            "does that pod exist, and does the headless service have publishNotReadyAddresses: true? See: kubectl "
+            "get pods, endpoints"
         ),
     )

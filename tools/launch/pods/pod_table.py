@@ -97,7 +97,7 @@ def read(path: str) -> tuple[bytes, JsonObject]:
     if foreign:  # it will not become a rank table
         raise Refusal(REFUSED, *(problem.line(shown) for problem in problems or verdict.check(document)))
     if document is None:
-        raise NotReady(tr("{path} is not whole: {fault}", path=shown, fault=short(problems[0].text, 120)))
+        raise NotReady(tr("{path} is incomplete: {fault}", path=shown, fault=short(problems[0].text, 120)))
     status = document.get("status") if isinstance(document, dict) else None
     if isinstance(document, dict) and status != COMPLETED:
         shown_status = short(json.dumps(status))

@@ -38,7 +38,11 @@ def watch(path: str, digest: str) -> None:
             continue
         reason, waits = change(path, digest)
         if reason and not waits:
-            say("moved", MOVED, clauses(reason, tr("the job moves, and the operator starts it again")))
+            say(
+                "moved",
+                MOVED,
+                clauses(reason, tr("the job moves, and the operator starts it again")),
+            )
             return
         seen = now
         if not waits:

@@ -176,7 +176,7 @@ def check(request: Request, ranks: int | None) -> None:
     if line and len(line) <= _MOST:
         remedy = tr("type instead: {command}", command=line)
     else:
-        remedy = tr("type {command} in its place, with its words, and not before it", command=ours(found.kind))
+        remedy = tr("type {command} instead of it, with its arguments, and not before it", command=ours(found.kind))
         if not found.whole:  # it was found in a text, which only a shell can read for sure
             remedy = clauses(remedy, tr("to run it in every rank nevertheless: --no_check"))
     raise Refusal(USAGE, clauses(text, remedy))
@@ -231,7 +231,7 @@ def remarks(request: Request) -> list[str]:
         return []
     return [
         tr(
-            "note: {launcher} starts ranks itself: this launch sees one rank, and not those",
+            "note: {launcher} starts ranks itself: this launch sees one rank, but none of those",
             launcher=one_line(found.name),
         )
     ]

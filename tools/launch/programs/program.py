@@ -91,7 +91,7 @@ def _tests(named: str, words: list[str]) -> Program:
 def _module(words: list[str]) -> Program:
     """The Program for ``-m MODULE words``, found as Python would find it, but without any import."""
     if not words:
-        raise misused("-m needs a module: -m MODULE words")
+        raise misused("-m needs a module: -m MODULE arguments")
     name = words[0]
     source = _source_of(name)
     if source is None:
@@ -175,13 +175,13 @@ def _executable(named: str) -> str:
     check_file(here)
     remedy = tr("start it as: bash {path}", path=shown)
     if not os.access(here, os.X_OK):
-        raise refused("{path} has no run bit; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
+        raise refused("{path} is not executable; type: chmod +x {path}, or {remedy}", path=shown, remedy=remedy)
     first = _beginning(here, 4)
     if first[:2] != b"#!" and first != b"\x7fELF":
         raise Refusal(
             REFUSED,
             tr(
-                "{path} has the run bit, but is neither a binary nor begins with #!; {remedy}",
+                "{path} is executable, but is neither a binary nor begins with #!; {remedy}",
                 path=shown,
                 remedy=remedy,
             ),

@@ -154,8 +154,9 @@ def check_target(path: str, target: str) -> None:
         if call.sure:
             place = f"{one_line(short_path(path))}:{call.node.lineno}"
             raise refused(
-                '{place}: the program itself asks for device_target "{target}", and this launch is on CPU; write "CPU" '
-                "there, or leave it out: MindSpore takes what is here; --no_check starts the program all the same",
+                '{place}: the program itself asks for device_target "{target}", but this launch is on CPU; write '
+                '"CPU" there, or leave it out: MindSpore then uses what this machine has; --no_check starts the '
+                "program all the same",
                 place=place,
                 target=_OTHERS[word or ""],
             )

@@ -58,7 +58,7 @@ def _notes(words: Sequence[str], request: Request, ranks: int) -> Iterator[tuple
     """(kind, note) in the order of the words."""
     if request.per_rank_words and not any(map(rank_words.has_any, words)):
         names = " ".join(f"{{{name}}}" for name in rank_words.NAMES)
-        yield "none", tr("note: --per_rank_words: the program's words have none of {names}", names=names)
+        yield "none", tr("note: --per_rank_words: the program's arguments contain none of {names}", names=names)
     yield from _notes_behind(words, request, ranks)
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else None
@@ -75,8 +75,9 @@ def _of_word(word: str, before: str, following: str | None, request: Request, ra
         yield (
             "letters",
             tr(
-                "note: no shell reads the program's words, so every rank gets the letters {word}; each gets its own"
-                " with --per_rank_words before the program and {expanded} in it, or with bash -c 'PROGRAM {word}'",
+                "note: no shell expands the program's arguments, so every rank gets {word} literally; for a value "
+                "per rank, write --per_rank_words before the program and {expanded} after it, or start it with "
+                "bash -c 'PROGRAM {word}'",
                 word=word,
                 expanded=expanded,
             ),
@@ -85,8 +86,8 @@ def _of_word(word: str, before: str, following: str | None, request: Request, ra
         yield (
             "empty",
             tr(
-                "note: {option} has no value: the shell in which you type has no rank's variables; write"
-                " --per_rank_words before the program and {option}={meaning} in it",
+                "note: {option} has no value: your shell does not have the variables of a rank; write "
+                "--per_rank_words before the program and {option}={meaning} after it",
                 option=option,
                 meaning=meaning,
             ),
@@ -95,8 +96,8 @@ def _of_word(word: str, before: str, following: str | None, request: Request, ra
         yield (
             "same",
             tr(
-                "note: all {ranks} ranks get {word}; each gets its own with --per_rank_words before the program and"
-                " {option}={meaning} in it",
+                "note: all {ranks} ranks get {word}; for a value per rank, write --per_rank_words before the "
+                "program and {option}={meaning} after it",
                 ranks=ranks,
                 word=quote(word if equals else f"{word}={following}"),
                 option=option,
@@ -105,7 +106,7 @@ def _of_word(word: str, before: str, following: str | None, request: Request, ra
         )
     elif not request.per_rank_words and rank_words.has_any(word):
         text = tr(
-            "note: every rank gets {word} as it is; --per_rank_words replaces what is in braces", word=quote(word)
+            "note: every rank gets {word} unchanged; --per_rank_words replaces what is in braces", word=quote(word)
         )
         yield "braces", text
 

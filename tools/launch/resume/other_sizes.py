@@ -42,7 +42,7 @@ def checkpoints(plan: Plan, document: dict[str, Any], before: int) -> tuple[Plan
             **numbers,
         )
         return plan, [note]
-    note = tr("note: a step now has the samples of {now}, not of {before}; the learning rate stays", **numbers)
+    note = tr("note: a step now has the samples of {now}, not of {before}; the learning rate is unchanged", **numbers)
     try:
         source, label = _newest(plan, document)
         if label is None or label.whole or label.ranks == len(plan.ranks):

@@ -98,7 +98,7 @@ def find(request: Request, config: Config, named: str, placed: Placement, run_di
     if latest_link.RESUME_FROM.partition(".")[2] in filled["train"]:
         place = config.place("/" + latest_link.RESUME_FROM.replace(".", "/"))
         raise misused(
-            "--resume and {resume_from} ({place}) both say from where to go on; give one of them",
+            "--resume and {resume_from} ({place}) both name what to continue from; give only one of them",
             resume_from=latest_link.RESUME_FROM,
             place=place,
         )
@@ -186,7 +186,7 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
         if several:
             command_there = tr("{command}, copy NEW_FOLDER to every host", command=command_there)
         raise refused(
-            "{folder} is of a job of {ranks} ranks, this one has {world}; type: {command}, and then "
+            "{folder} comes from a job of {ranks} ranks, but this job has {world}; type: {command}, and then "
             "--resume=NEW_FOLDER",
             folder=shown,
             ranks=label.ranks,
@@ -202,7 +202,7 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
         candidates=[files[0]],
         remarks=(
             tr(
-                "note: these checkpoints are of {ranks} ranks; they are copied for {world}",
+                "note: these checkpoints come from {ranks} ranks; they are copied for {world}",
                 ranks=label.ranks,
                 world=world,
             ),
@@ -237,9 +237,8 @@ def refuse_foreign(request: Request, about: str) -> None:
     """Raises Refusal for --resume with a trainer that is not ours, whose checkpoints we do not know."""
     if request.resume is not None:
         raise misused(
-            "--resume knows the checkpoints of this project's trainer with a config, and this "
-            "launch runs {about}; give it its own words for resuming, or RESUME=1 if it heeds "
-            "that; for restarts: --restart_args",
+            "--resume works for this project's trainer with a config, but this launch runs {about}; give the "
+            "program its own arguments for resuming, or RESUME=1 if it reads that; for restarts: --restart_args",
             about=about,
         )
 
@@ -260,8 +259,8 @@ def check_hosts(request: Request, placed: Placement, found: Resumption) -> Resum
         return found.replace(candidates=left)
     host = next(host for host in ranks if names[-1] in lacks[host])
     raise refused(
-        "{host}: {folder} has no whole {name}.ckpt of rank {rank}; bring it there, share the "
-        "folder, or name another run",
+        "{host}: {folder} has no complete {name}.ckpt of rank {rank}; copy it there, share the folder, or name "
+        "another run",
         host=one_line(host),
         folder=one_line(found.source),
         name=one_line(names[-1]),

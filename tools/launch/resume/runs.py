@@ -33,7 +33,11 @@ def newest(logs: str, config: str) -> str:
             if _config_of(document) == os.path.realpath(config):
                 return run
             others = others or run
-    more = tr("; {run} is of another one: --resume={run}", run=one_line(shown(others))) if others else ""
+    more = (
+        tr("; {run} has some, but belongs to another config: --resume={run}", run=one_line(shown(others)))
+        if others
+        else ""
+    )
     raise refused(
         "--resume: no run of {config} in {logs} has checkpoints{more}; name a run with "
         "--resume=FOLDER, or train from the beginning without --resume",
@@ -103,8 +107,8 @@ def check_same_network(run: str, filled: dict[str, Any]) -> None:
     for key in sorted({*before, *now}):
         if before.get(key) != now.get(key):
             raise refused(
-                "{run} is of another config: model.{key} is {there} there and {here} here; name a "
-                "run of this config, or start with the config of that run",
+                "{run} belongs to another config: model.{key} is {there} there and {here} here; name a run of "
+                "this config, or start with the config of that run",
                 run=one_line(shown(run)),
                 key=one_line(short(key)),
                 there=short(before.get(key)),

@@ -56,7 +56,10 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
         if fit.faults:
             lines = [f"{origin}: {fault}" for fault in fit.faults]
             if request.exclude is not None:
-                text = tr("--exclude leaves devices out, and this table may have them; without it, one is built")
+                text = tr(
+                    "--exclude leaves devices out, but this table may contain them; without the table, the "
+                    "launch builds one"
+                )
                 lines.append(f"{origin}: {text}")
             raise Refusal(REFUSED, *lines)
         remarks = (tr("rank table: {path}", path=one_line(path)), *filter(None, [fit.remark]))

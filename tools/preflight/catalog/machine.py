@@ -10,7 +10,7 @@ from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
 _MEMORY = marked("end what takes it, or start fewer ranks there")
 _SAME_VERSION = marked("install the same version on all hosts")
 _HEALTH = marked(
-    "npu-smi info -t health -i NPU -c CHIP says more there; leave the host or the device out with --exclude"
+    "npu-smi info -t health -i NPU -c CHIP shows more there; leave the host or the device out with --exclude"
 )
 
 SOFTWARE = (
@@ -99,7 +99,8 @@ SYSTEM = (
         remedy=marked("lines of several logs are hard to compare: set the same with timedatectl set-timezone"),
     ),
     Fact("clock_kept", "clock", Equal(), SURPRISES).says(
-        marked("clock kept right by a time server: {value}"), remedy=marked("start chronyd or systemd-timesyncd there")
+        marked("clock synchronized by a time server: {value}"),
+        remedy=marked("start chronyd or systemd-timesyncd there"),
     ),
 )
 
@@ -111,11 +112,11 @@ NPUS = (
     Fact("generation", "npus", Equal(), BLOCKS).says(
         marked("NPUs of generation {value}"), remedy=marked("take hosts of one generation")
     ),
-    Fact("ill", "npus", Nothing(), BLOCKS).says(marked("NPUs that are not well: {value}"), remedy=_HEALTH),
+    Fact("ill", "npus", Nothing(), BLOCKS).says(marked("NPUs that are not healthy: {value}"), remedy=_HEALTH),
     Fact("held", "npus", Nothing(), BLOCKS).says(marked("NPUs that a process holds: {value}"), remedy=END_HOLDER),
     Fact("link_down", "npus", Nothing(), BLOCKS).says(
         marked("NPUs whose network link is down: {value}"),
-        remedy=marked("see cable and switch; hccn_tool -i DEVICE -link_stat -g says when it went down"),
+        remedy=marked("check cable and switch; hccn_tool -i DEVICE -link_stat -g shows when it went down"),
     ),
     Fact("without_address", "npus", Nothing(), BLOCKS).says(
         marked("NPUs without an address: {value}"),
@@ -128,19 +129,19 @@ NPUS = (
     ),
     Fact("devices", "npus", Equal(), SURPRISES).says(marked("NPUs {value}"), without=marked("no NPU")),
     Fact("hot", "npus", Nothing(), SLOWS).says(
-        marked("NPUs that are hot: {value}"), remedy=marked("see to the cooling: a hot chip slows itself down")
+        marked("NPUs that are hot: {value}"), remedy=marked("check the cooling: a hot chip slows itself down")
     ),
     Fact("hccp", "npus", Nothing(), SURPRISES).says(
-        marked("processes of HCCL that no training owns: {value}"),
+        marked("HCCL processes that do not belong to a training: {value}"),
         remedy=marked("end them there if they are left over: kill PID"),
     ),
     Fact("ailing", "npus", Nothing(), SURPRISES).says(marked("NPUs with a warning: {value}"), remedy=_HEALTH),
     Fact("memory_errors", "npus", Nothing(), SURPRISES).says(
-        marked("NPUs with memory errors that were not corrected: {value}"),
+        marked("NPUs with uncorrected memory errors: {value}"),
         remedy=marked("ask the operator for a reset or another card"),
     ),
     Fact("npu_smi", "npus", Nothing(), SURPRISES).says(
-        marked("npu-smi says nothing: {value}"),
+        marked("npu-smi reports nothing: {value}"),
         remedy=marked("health and owners of the NPUs are not known; see npu-smi info there"),
     ),
 )
@@ -152,8 +153,8 @@ GPUS = (
     ),
     Fact("gpus_held", "gpus", Nothing(), SLOWS).says(marked("GPUs that a process uses: {value}"), remedy=END_HOLDER),
     Fact("gpus_hot", "gpus", Nothing(), SLOWS).says(
-        marked("GPUs that heat slows down: {value}"),
-        remedy=marked("see to the cooling; nvidia-smi -q -d PERFORMANCE,TEMPERATURE says more there"),
+        marked("GPUs that are throttled by heat: {value}"),
+        remedy=marked("check the cooling; nvidia-smi -q -d PERFORMANCE,TEMPERATURE shows more there"),
     ),
     Fact("gpus", "gpus", Equal(), SURPRISES).says(marked("GPUs {value}"), without=marked("no GPU")),
     Fact("gpu_driver", "gpus", Equal(), SURPRISES).says(
@@ -162,11 +163,11 @@ GPUS = (
         remedy=marked("install one driver on all hosts"),
     ),
     Fact("gpu_memory_errors", "gpus", Nothing(), SURPRISES).says(
-        marked("GPUs with memory errors that were not corrected: {value}"),
-        remedy=marked("nvidia-smi -q -d ECC,ROW_REMAPPER says more there; leave the host out with --exclude"),
+        marked("GPUs with uncorrected memory errors: {value}"),
+        remedy=marked("nvidia-smi -q -d ECC,ROW_REMAPPER shows more there; leave the host out with --exclude"),
     ),
     Fact("nvidia_smi", "gpus", Nothing(), SURPRISES).says(
-        marked("nvidia-smi says nothing: {value}"),
+        marked("nvidia-smi reports nothing: {value}"),
         remedy=marked("health and owners of the GPUs are not known; see nvidia-smi there"),
     ),
 )

@@ -45,7 +45,7 @@ DISKS = (
     ),
     Fact("logs_place", "log_folder", Shared(), SURPRISES).says(
         marked("the log folder is on another file system than that of most hosts"),
-        remedy=marked("logs and checkpoints of these hosts will be there alone: mount the shared file system"),
+        remedy=marked("logs and checkpoints of these hosts will be only there: mount the shared file system"),
     ),
 )
 
@@ -54,8 +54,8 @@ FILES = (
         marked("{name} has sha256 {value}"), without=marked("{name} is not there"), remedy=_SAME_FILES
     ),
     Fact("more_files", "files", Equal(), BLOCKS).says(
-        marked("more files of the program are other ones (together {value})"),
-        without=marked("these are as here"),
+        marked("more files of the program differ (together {value})"),
+        without=marked("these are the same as here"),
         remedy=_SAME_FILES,
     ),
     Fact("table_file", "files", Equal(), BLOCKS).says(
@@ -96,10 +96,10 @@ NETWORK = (
         marked("MTU {value}"), remedy=marked("set the same on all hosts and switches: ip link set dev NAME mtu NUMBER")
     ),
     Fact("link_speed", "network", Equal(), SLOWS).says(
-        marked("a network of {value}"), unit="Mb/s", remedy=marked("see cable and switch: ethtool NAME")
+        marked("a network of {value}"), unit="Mb/s", remedy=marked("check cable and switch: ethtool NAME")
     ),
     Fact("firewall", "network", Equal(), SURPRISES).says(
-        marked("a firewall kept by {value}"),
+        marked("a firewall managed by {value}"),
         without=marked("no firewall that shows"),
         remedy=marked("let the hosts of the job reach all ports of one another"),
     ),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _WHY = {
     calls.REFUSED: marked("refused, though that host listens: a firewall rejects it"),
-    calls.TIMEOUT: marked("nothing comes back: a firewall drops the packets, or they do not find the way"),
+    calls.TIMEOUT: marked("nothing comes back: a firewall drops the packets, or they are not routed"),
     calls.RESET: marked("something on the way cuts the connection"),
     calls.FOREIGN: marked("another program answers: two hosts have this address, or it is translated"),
     calls.MUTE: marked("the connection opens, but no answer comes: a firewall or another program took it"),
@@ -99,7 +99,7 @@ def _is_tested(link: Link, hosts: Mapping[str, Host], ahead: Mapping[str, Clock]
 
 def _odd(odd: Sequence[str]) -> Iterator[Broken]:
     if odd:
-        text = tr("the answer about its links has another form")
+        text = tr("its answer about the links has another format")
         yield Broken(SURPRISES, "answer", tuple(odd), (), (), text, tr("install the same version on all hosts"))
 
 
@@ -211,7 +211,7 @@ def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
     absent = tuple(host for host, facts in read.hosts.items() if not facts.here)
     if absent:
         text = tr("it does not have the address {address} itself", address=planned[absent[0]]["address"])
-        remedy = tr("if no translation of addresses is wanted, correct the hostfile or the rank table")
+        remedy = tr("if you do not want address translation, correct the hostfile or the rank table")
         yield Broken(SURPRISES, "address", absent, (), (), text, remedy)
     other: dict[str, tuple[str, str]] = {}  # {interface: an example}
     hosts: dict[str, list[str]] = {}
@@ -229,7 +229,7 @@ def addresses(read: Read, planned: Plan) -> Iterator[Broken]:
     if translated:
         link = next(each for each in read.links if each.source == translated[0] and each.seen != each.local)
         text = tr("its connections leave from {local} and arrive from {seen}", local=link.local, seen=link.seen)
-        remedy = tr("ranks tell each other their addresses: turn the translation of addresses off between the hosts")
+        remedy = tr("ranks tell each other their addresses: turn off address translation between the hosts")
         yield Broken(SURPRISES, "address", tuple(translated), (), (), text, remedy)
 
 

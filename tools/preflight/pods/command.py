@@ -97,7 +97,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
     try:
         hub.meet()
         if hub.pods is None:
-            text = tr("no pod has come to port {port} within {seconds} s", port=place.port, seconds=place.wait)
+            text = tr("no pod has connected to port {port} within {seconds} s", port=place.port, seconds=place.wait)
             raise Refusal(REFUSED, clauses(text, tr("start the same command in all pods; see: kubectl get pods")))
         job = job.replace(ports=[place.scheduler] if place.scheduler else [])
         if place.number is not None:

@@ -109,7 +109,7 @@ class Entrance:
         is_ours, number, more = door.hello(found, self.place.job)
         if not is_ours:
             self.strangers += 1
-            text = tr("the pods of another job are checked there, or its launcher runs with other options than here")
+            text = tr("the pods of another job are checked there, or its launcher runs with different options")
             door.refuse(guest, text)
         name, address, counted, nonce, *theirs = [*more, "", "", "", ""] if len(more) < len(_HELLO) else more
         pods = whole_number(counted, 1, MAX_RANKS)

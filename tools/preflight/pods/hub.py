@@ -95,9 +95,9 @@ class Hub(Entrance):
             return tr("no answer within {seconds} s", seconds=probe.SECONDS)
         if number in self.reasons:
             return self.reasons[number]
-        text = tr("it has not come within {seconds} s; see: kubectl get pods -o wide", seconds=self.place.wait)
+        text = tr("it has not connected within {seconds} s; see: kubectl get pods -o wide", seconds=self.place.wait)
         if self.strangers:
-            told = tr("{number} connections were of another job, or without its digest", number=self.strangers)
+            told = tr("{number} connections came from another job, or had no digest of this one", number=self.strangers)
             text = clauses(text, told)
         return clauses(text, tr("refused: {reason}", reason=self.turned_away)) if self.turned_away else text
 

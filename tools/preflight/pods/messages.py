@@ -71,7 +71,7 @@ def unpacked(text: str) -> Any:
             raise Lost(tr("it sent a document that is too long"))
         return json.loads(data)
     except (ValueError, binascii.Error, zlib.error, RecursionError) as error:
-        raise Lost(tr("it sent what is not JSON")) from error
+        raise Lost(tr("it sent something that is not JSON")) from error
 
 
 class Talk:

@@ -140,5 +140,7 @@ def _greet(plug: socket.socket, place: Place, alike: Alike) -> tuple[Talk, float
     talk.send(hello, ANSWER_WITHIN)
     proof, wait = talk.expect("welcome", ANSWER_WITHIN)
     if proof != messages.proof(place.job, nonce):
-        raise Denied(REFUSED, tr("who listens there does not know this job; see which program has the port"))
+        raise Denied(
+            REFUSED, tr("the program that listens there does not know this job; see which program has the port")
+        )
     return talk, float(wait)

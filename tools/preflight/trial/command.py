@@ -48,7 +48,7 @@ class Wanted(Record):
 def added(found: Found, wanted: Wanted, say: Callable[[str], None]) -> Found:
     """The findings with those of a trial.  The trial does not start if something would stop it.  Raises Refusal."""
     if found.blocks:
-        say(tr("the trial does not start before what stops the job is repaired"))
+        say(tr("the trial does not start until what stops the job is repaired"))
         return found
     chosen = setting(wanted, found.facts)
     say(trial.plan(chosen))

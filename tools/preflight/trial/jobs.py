@@ -201,7 +201,7 @@ def _told(folder: str) -> list[str]:
     return (
         [tr("the trial cannot start:"), *lines]
         if lines
-        else [tr("the trial cannot start, and its launch said nothing")]
+        else [tr("the trial cannot start, and its launch printed nothing")]
     )
 
 

@@ -39,7 +39,7 @@ def _difference(key: str, level: str, hosts: Sequence[str], text: str, remedy: s
 def _no_job(result: Result, hosts: Sequence[str]) -> Difference:
     outcome = result.found.outcome
     jobs = count(result.jobs, "job")
-    text = tr("no job on several of these hosts passed, of {jobs}: {why}", jobs=jobs, why=outcome.why)
+    text = tr("none of {jobs} on several of these hosts passed: {why}", jobs=jobs, why=outcome.why)
     if result.jobs == 1:
         text = tr("the trial failed: {why}", why=outcome.why)
     return _difference(f"{KEY}failed", BLOCKS, hosts, text, _see(outcome.log))
@@ -61,7 +61,7 @@ def _fault(fault: Fault) -> Difference:
 
 
 def _unknown(hosts: Sequence[str]) -> Difference:
-    text = tr("more may fail among these hosts; the limit of jobs or of time came before")
+    text = tr("more may fail among these hosts; the limit of jobs or of time was reached first")
     remedy = tr("leave out the hosts above, and start the trial again")
     return _difference(f"{KEY}unknown", BLOCKS, hosts, text, remedy)
 

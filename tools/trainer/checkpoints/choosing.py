@@ -90,8 +90,8 @@ def _not_on_all(folder: str, everyone: list[Points]) -> CheckpointError:
     without = [rank for rank, points in enumerate(everyone) if not points]
     lacking = without or range(len(everyone))
     text = tr(
-        "{folder}: a host is lost, and no checkpoint is on all the others: {ranks} cannot go on; save where all "
-        "hosts see it: set train.ckpt_save_dir to a folder that they share",
+        "{folder}: a host is lost, and no checkpoint is on all the other hosts: {ranks} cannot continue; save "
+        "where all hosts see it: set train.ckpt_save_dir to a folder that they share",
         folder=one_line(folder),
         ranks=named("rank", lacking),
     )
@@ -102,9 +102,9 @@ def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str
     if label.model != model:
         return of_another_network(path, label, model)
     text = tr(
-        "{path} is of a job of {ranks} ranks, this one has {wanted}; make checkpoints for "
-        "{wanted} with python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and "
-        "continue from there with -o train.resume_from=NEW_FOLDER",
+        "{path} comes from a job of {ranks} ranks, but this job has {wanted}; make checkpoints for {wanted} with "
+        "python tools/convert_ckpt.py {folder} NEW_FOLDER --ranks {wanted} and continue from there with -o "
+        "train.resume_from=NEW_FOLDER",
         path=one_line(path),
         ranks=label.ranks,
         wanted=ranks,
@@ -116,8 +116,8 @@ def _of_another_job(path: str, label: Label, folder: str, ranks: int, model: str
 def of_another_network(path: str, label: Label, model: str) -> CheckpointError:
     """The refusal of a checkpoint, or of a folder of them, for a config whose network is `model`."""
     text = tr(
-        "{path} is of the network {model}, this config's is {wanted}; name the folder of this "
-        "network's checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
+        "{path} is for the network {model}, but this config has {wanted}; name the folder of this network's "
+        "checkpoints with --resume, train.resume_from or train.ckpt_save_dir",
         path=one_line(path),
         model=short(label.model),
         wanted=model,

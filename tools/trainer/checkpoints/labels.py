@@ -146,7 +146,7 @@ def newest_run(folder: str) -> int | None:
     if _fits(run, "run", "int"):
         return int(run)
     # Only resuming reads it, once: the line is in the rank's log.
-    text = tr("{path} is damaged; of all checkpoints beside it the newest counts", path=one_line(path))
+    text = tr("{path} is damaged; the newest of all checkpoints next to it is used", path=one_line(path))
     print(text, file=sys.stderr, flush=True)
     return None
 

@@ -123,16 +123,16 @@ def check_fit(path: str, shapes: Shapes, wanted: Shapes) -> None:
     for name, shape in wanted.items():
         if name not in shapes:
             text = tr(
-                "{path} has no {name}: it is of another network or optimizer, or of another "
-                "rank's part of the network; take one that was saved with this config",
+                "{path} has no {name}: it belongs to another network or optimizer, or to another rank's part of "
+                "the network; use one that was saved with this config",
                 path=shown,
                 name=name,
             )
             raise CheckpointError(text)
         if shapes[name] != shape:
             text = tr(
-                "{path}: {name} has the shape {found}, here it is {shape}; it is of another "
-                "network, or cut for another number of ranks (tools/convert_ckpt.py cuts anew)",
+                "{path}: {name} has the shape {found}, but here {shape}; it belongs to another network, or was "
+                "cut for another number of ranks (tools/convert_ckpt.py cuts it again)",
                 path=shown,
                 name=name,
                 found=shapes[name],

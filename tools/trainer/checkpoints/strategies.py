@@ -140,8 +140,8 @@ def check_ranks(path: str, wanted: int) -> None:
     found = ranks(path)
     if found != wanted:
         text = tr(
-            "strategy file {path} is for {found} ranks, and there are {wanted}; write one for "
-            "{wanted} with tools/strategy.py",
+            "strategy file {path} is for {found} ranks, but there are {wanted}; write one for {wanted} with "
+            "tools/strategy.py",
             path=one_line(path),
             found=found,
             wanted=wanted,
@@ -190,8 +190,8 @@ def _of(path: str, shapes: Shapes, source: str) -> Iterator[tuple[str, Layout]]:
             continue
         if name not in shapes or len(shapes[name]) != len(layout.parts):
             text = tr(
-                "strategy file {path} is of another network: {source} has no such {name}; name "
-                "the strategy file of the run that saved",
+                "strategy file {path} belongs to another network: {source} has no such {name}; name the strategy "
+                "file of the run that saved",
                 path=one_line(path),
                 source=one_line(source),
                 name=one_line(name),

@@ -22,6 +22,7 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from tools.config.modes import EVERYTHING, Part
+from tools.trainer.datasets import pipeline
 from tools.trainer.datasets.errors import DataError, NoData
 
 TYPE_CHECKING = False
@@ -122,10 +123,12 @@ def build(section: dict, loader: dict, part: Part = EVERYTHING) -> Dataset:
     return _module(section).build(section, {**loader, "num_workers": workers}, locate(section["dataset_root"]), part)
 
 
-def held_out(config: dict, rank: int = 0, ranks: int = 1) -> Dataset | None:
-    """The batches of the section `eval` that rank `rank` of `ranks` measures, in order; None: there are none for it.
+def held_out(config: dict, rank: int = 0, ranks: int = 1) -> tuple[Dataset, int] | None:
+    """The batches of the section `eval` that rank `rank` of `ranks` measures, in order, and how many samples they have.
 
-    Every batch is measured by one rank, as it is: so all ranks together measure what one rank alone would.
+    None: this rank has no batches.  Every batch is measured by one rank, so all ranks together measure what one rank
+    alone would.  Copies of a sample fill up a smaller batch after full ones: MindSpore would compile the network once
+    more for it.
     """
     section, loader = config["eval"]["dataset"], config["eval"]["loader"]
     size = loader["batch_size"]
@@ -136,7 +139,8 @@ def held_out(config: dict, rank: int = 0, ranks: int = 1) -> Dataset | None:
     if first == end:
         return None
     count = min(end * size, samples) - first * size
-    return build(section, loader, Part(samples=(first * size, count)))
+    data = build(section, loader, Part(samples=(first * size, count)))
+    return (data if count < size or count % size == 0 else pipeline.filled_up(data, size)), count
 
 
 def _module(section: dict) -> ModuleType:

@@ -39,7 +39,7 @@ def read(section: dict, folder: str) -> list[tuple[str, str, str]]:
         name, tab, label = line.partition("\t")
         if not tab or not name:
             text = tr(
-                "{path}:{number}: should be an image's name, a tab and its label, is: {line}",
+                "{path}:{number}: expected an image's name, a tab and its label, found: {line}",
                 path=shown,
                 number=number,
                 line=one_line(line),

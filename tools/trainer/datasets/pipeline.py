@@ -6,12 +6,15 @@ these patches (tools.config.modes.data_part chooses it).
 
 from __future__ import annotations
 
+import functools
+
 from tools.config.modes import EVERYTHING, Part, Patches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    import numpy as np
     from mindspore.dataset import Dataset
 
 
@@ -29,6 +32,21 @@ def order(loader: dict, part: Part, samples: int | None = None) -> dict[str, Any
 def batches(data: Dataset, loader: dict) -> Dataset:
     """The samples of `data` in batches."""
     return data.batch(loader["batch_size"], drop_remainder=loader["drop_remainder"])
+
+
+def filled_up(data: Dataset, size: int) -> Dataset:
+    """The batches of `data`, each with `size` samples."""
+    for name in data.get_col_names():
+        data = data.map(functools.partial(filled, size=size), name, num_parallel_workers=1)
+    return data
+
+
+def filled(batch: np.ndarray, size: int) -> np.ndarray:
+    """The samples of `batch`, and copies of the first one, `size` in all."""
+    import numpy as np
+
+    lacking = size - len(batch)
+    return np.concatenate([batch, batch[:1].repeat(lacking, axis=0)]) if lacking else batch
 
 
 def image_batches(data: Dataset, operations: list, loader: dict, part: Part) -> Dataset:

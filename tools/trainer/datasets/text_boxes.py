@@ -51,8 +51,7 @@ def boxes(label: str, place: str) -> list[Box]:
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         text = tr(
-            '{place}: after the tab should come [{{"transcription": TEXT, "points": [[X, Y], '
-            "...]}}, ...], not: {found}",
+            '{place}: expected after the tab [{{"transcription": TEXT, "points": [[X, Y], ...]}}, ...], found: {found}',
             place=place,
             found=one_line(label[:60]),
         )

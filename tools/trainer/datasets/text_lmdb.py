@@ -82,7 +82,7 @@ def _size(path: str) -> int:
     size = whole_number(text)
     if size is None:
         message = tr(
-            "{path}: num-samples should be a whole number, is: {found}", path=one_line(path), found=short(text)
+            "{path}: num-samples should be a whole number, found: {found}", path=one_line(path), found=short(text)
         )
         raise DataError(message)
     return size
