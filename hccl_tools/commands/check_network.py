@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import FrameType
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, json_form, project, script_help
+from hccl_tools.common import colours, documents, project, script_help
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.grouping import grouped
@@ -116,7 +116,7 @@ def run(options: argparse.Namespace) -> int:
     findings = cards_judge.judge(servers, facts)
     found = Network(servers=servers, facts=facts, findings=findings, silent=silent)
     if options.json:
-        print(json_form.text(document(found)))
+        print(documents.json_text(document(found)))
     else:
         boundary.escape_missing_letters()
         print_text(found)

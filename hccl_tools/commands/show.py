@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import documents
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal, faulty, misused
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, program: str) -> int:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
     if options.json:
-        print(json_form.text(overview.document(view, options.file)))
+        print(documents.json_text(overview.document(view, options.file)))
         return 0
     if options.svg:
         from hccl_tools.show import drawing

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, how_far, json_form
+from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -123,9 +123,9 @@ def judge(path: str, generation: str | None, options: argparse.Namespace) -> Jud
 def compare_with_host(table: JsonObject, name: str, conf: str, data: bytes) -> list[Problem]:
     """The problems of a good table on this host."""
     from hccl_tools.check import against_host
-    from hccl_tools.table import positions
+    from hccl_tools.table import json_faults
 
-    return positions.placed(against_host.problems(table, name, conf), data)
+    return json_faults.placed(against_host.problems(table, name, conf), data)
 
 
 def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
@@ -178,7 +178,7 @@ def print_json(results: Sequence[Judged], generation: str | None) -> None:
             entry["unreadable"] = result.unreadable
         entry["problems"] = [problem_as_dict(problem) for problem in result.problems]
         files.append(entry)
-    print(json_form.text({"generation": generation, "files": files}))
+    print(documents.json_text({"generation": generation, "files": files}))
 
 
 def problem_as_dict(problem: Problem) -> JsonObject:

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Sequence
 
-from hccl_tools.common import nearly, whole_file
+from hccl_tools.common import documents, nearly
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
@@ -86,7 +86,7 @@ def dump(table: object) -> str:
 
 def write(text: str, path: str) -> None:
     """Writes `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
-    whole_file.write(text, path)
+    documents.write_whole(text, path)
 
 
 class NotReadable(Refusal):

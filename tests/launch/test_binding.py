@@ -9,7 +9,7 @@ from locking import Job, base
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
-from tools.launch.devices import binding, core_shares, device_locks, topology
+from tools.launch.devices import binding, core_shares, device_locks
 from tools.launch.devices.core_shares import CORE, NUMA
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
@@ -190,7 +190,7 @@ def test_a_gpu_is_found_by_the_address_that_nvidia_smi_prints(machine, tmp_path)
     [("0-2,5", [0, 1, 2, 5]), (" 3 ", [3]), ("", []), ("1-", []), ("a", []), ("-1", []), ("7-3", [])],
 )
 def test_a_list_of_cores(text, numbers):
-    assert topology.parse(text) == numbers
+    assert core_shares.parse_list(text) == numbers
 
 
 # ---- the plan --------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_a_list_of_cores(text, numbers):
 def four_cores(base, machine, monkeypatch):
     """This launch may use the cores 0 to 3, of which /sys tells nothing."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    monkeypatch.setattr(topology, "_text", lambda root, path: "")
+    monkeypatch.setattr(core_shares, "_text", lambda root, path: "")
 
 
 def planned(ranks=2, **given):

@@ -12,7 +12,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import distributions, host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
-from tools.preflight.facts import environment, files, network, npus, software, system
+from tools.preflight.facts import files, network, npus, software, system
 from tools.preflight.question import Place, Question
 
 
@@ -144,7 +144,7 @@ def test_the_data_is_there_and_as_much_as_elsewhere(tmp_path):
 
 
 def test_variables_that_are_set_only_there_are_facts_and_secrets_are_digests(tmp_path, monkeypatch):
-    for name in environment.watched(os.environ):
+    for name in files.watched(os.environ):
         monkeypatch.delenv(name)
     secret = "hunter2-hunter2"
     for name, value in {
@@ -155,14 +155,14 @@ def test_variables_that_are_set_only_there_are_facts_and_secrets_are_digests(tmp
         "HCCL_SET": "3",
     }.items():
         monkeypatch.setenv(name, value)
-    found = environment.collect(asked(tmp_path, set_here=["HCCL_SET"], salt="s"))
+    found = files.collect_environment(asked(tmp_path, set_here=["HCCL_SET"], salt="s"))
     assert set(found) == {"variable:HCCL_A", "variable:MS_API_KEY", "variable:GLOG_v"}
     assert found["variable:HCCL_A"] == "1" and len(found["variable:GLOG_v"]) < 200
     assert secret not in str(found)
-    again = environment.collect(asked(tmp_path, set_here=["HCCL_SET"], salt="t"))
+    again = files.collect_environment(asked(tmp_path, set_here=["HCCL_SET"], salt="t"))
     assert again["variable:MS_API_KEY"] != found["variable:MS_API_KEY"]  # of no use in another check
     monkeypatch.setenv("MS_API_KEY", secret + "!")
-    changed = environment.collect(asked(tmp_path, salt="s"))
+    changed = files.collect_environment(asked(tmp_path, salt="s"))
     assert changed["variable:MS_API_KEY"] != found["variable:MS_API_KEY"]
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 import time as clock
 
-from hccl_tools.common import any_json, typed
+from hccl_tools.common import documents, typed
 from tools.diagnosis import run
 
 TYPE_CHECKING = False
@@ -32,11 +32,11 @@ def of_logs(answer: Answer, logs: Explained) -> dict[str, Any]:
 
 def of_run(answer: Answer, logs: Explained | None, launch: dict[str, Any], folder: str) -> dict[str, Any]:
     """The JSON for a run of ours."""
-    ended = any_json.part(launch["outcome"], "members")
+    ended = documents.part(launch["outcome"], "members")
     read = {one.rank: one for one in logs.job.processes} if logs else {}
     ranks = []
     for name, place in run.places_of(launch).items():
-        status = any_json.number(ended.get(name), "status")
+        status = documents.number(ended.get(name), "status")
         process = read.get(int(name))
         known = _rank(process) if process else {"pid": None, "logs": [], "errors": 0}
         ranks.append({**known, "rank": int(name), **place, "status": status})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.record import Record
@@ -69,7 +69,7 @@ def _of_launch(launch: dict[str, Any], folder: str) -> dict[int, str] | None:
     outcome = launch.get("outcome")
     if not isinstance(outcome, dict) or outcome.get("stopped_by") != "hang":
         return None
-    known = [row.get("rank") for row in any_json.objects(launch, "ranks")]
+    known = [row.get("rank") for row in documents.objects(launch, "ranks")]
     return _read(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
 
 

@@ -23,7 +23,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hccl_tools.common import colours, how_far, json_form
+from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -204,7 +204,7 @@ def _write_events(path: str, logs: Explained | None, members: list[Member]) -> N
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    _print([json_form.text(data)], raw=True)
+    _print([documents.json_text(data)], raw=True)
 
 
 def _print(lines: Sequence[str], raw: bool = False) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.record import Row
 from hccl_tools.table import formats, rank_table
 from hccl_tools.table.view import View
@@ -22,7 +22,7 @@ _WORKER = re.compile(r"(?:.*/)?([^/]*?(\d+))/[^/]*$")
 
 def by_launch(processes: list[Process], launch: dict[str, Any] | None) -> None:
     """Fills in the device and host of each rank in a run of ours."""
-    rows = {row.get("rank"): row for row in any_json.objects(launch, "ranks")}
+    rows = {row.get("rank"): row for row in documents.objects(launch, "ranks")}
     for process in processes:
         row = rows.get(process.rank)
         if row and launch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.record import Record
 from tools.diagnosis import lives, places
 from tools.logs import owners
@@ -270,7 +270,7 @@ def _named_only(
     All ranks get what these state of them.
     """
     rows = places.of_tables(files)
-    for row in any_json.objects(launch, "ranks"):
+    for row in documents.objects(launch, "ranks"):
         if isinstance(row.get("rank"), int) and isinstance(row.get("device"), int):
             host = str(row.get("host") or (launch or {}).get("host") or "")
             rows.append(places.Place(row["rank"], row["device"], "", host))

@@ -64,9 +64,9 @@ def fault_of_port(address: str, port: int) -> str:
     except OSError as error:
         who = ""
         if error.errno == errno.EADDRINUSE:
-            from tools.launch.engines import port_holder
+            from hccl_tools.machine import sockets
 
-            who = f" ({port_holder.words(port)})"
+            who = f" ({sockets.holder(port)})"
         return tr("nobody can listen there: {reason}; choose another port", reason=f"{error.strerror or error}{who}")
     return ""
 

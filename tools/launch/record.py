@@ -7,7 +7,7 @@ import json
 import os
 import time
 
-from hccl_tools.common import documents, version, whole_file
+from hccl_tools.common import documents, version
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
@@ -129,7 +129,7 @@ def write(run_dir: str, document: dict[str, Any]) -> None:
 def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     parts = itertools.chain(json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document), ["\n"])
     try:
-        whole_file.write(parts, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
+        documents.write_whole(parts, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
     except RecursionError as error:
         raise ValueError(documents.TOO_DEEP) from error
 

@@ -109,9 +109,9 @@ def put_table(plan: Plan) -> None:
         if text is not None:
             rank_table.write(text, path)
     if table.digest and plan.hosts:
-        from tools.launch.hosts import host_questions
+        from tools.launch.hosts import table_servers
 
-        host_questions.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
+        table_servers.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
 
 
 def put_ranks_file(plan: Plan) -> None:

@@ -13,9 +13,9 @@ from hccl_tools.machine import addresses, cann, host
 from hccl_tools.table.address import is_loopback
 from tools.launch.engines import hccl_ports
 from tools.launch.hosts import network
-from tools.preflight import answers, compare, links, rank_table
+from tools.preflight import compare, links, rank_table
 from tools.preflight.difference import LEVELS, Difference, Group
-from tools.preflight.facts import environment
+from tools.preflight.facts import files
 from tools.preflight.links.pairs import Ports
 from tools.preflight.program_files import Program
 from tools.preflight.question import Question
@@ -69,7 +69,7 @@ def run(way: Way, job: Job) -> Found:
 
     answered, lines = way.ask(question)
     taken, more = _taken(answered)
-    taken = answers.complete(taken, job.program.files)
+    taken = compare.completed(taken, job.program.files)
     found = [*compare.compare(taken), *judge_links(taken, planned)]
     found.sort(key=lambda each: LEVELS.index(each.level))
     if job.table:
@@ -92,7 +92,7 @@ def _common(way: Way, job: Job) -> Question:
         data=os.path.abspath(job.data) if job.data else "",
         files=job.program.files,
         modules=job.program.modules,
-        set_here=environment.watched(os.environ),
+        set_here=files.watched(os.environ),
         cann=cann.active(),
         devices=job.devices,
         ports=job.ports,
@@ -109,7 +109,7 @@ def _taken(answered: Sequence[Answer]) -> tuple[dict[str, Taken], list[str]]:
     found: dict[str, Taken] = {}
     lines = []
     for each in answered:
-        answer = answers.take(each.content)
+        answer = compare.taken(each.content)
         if answer:
             found[each.host] = answer
         elif not each.lines:

@@ -16,7 +16,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.words import some
 from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle import names
-from tools.preflight import answers
+from tools.preflight import compare
 from tools.preflight.catalog.row import Equal
 from tools.preflight.catalog.rows import ROWS
 
@@ -93,7 +93,7 @@ def read(path: str) -> Before | None:
 def _group(group: Any) -> list[tuple[str, Facts]]:
     """[(host, its facts)] of an entry of the file; empty if it has another form."""
     hosts = group.get("hosts") if isinstance(group, dict) else None
-    taken = answers.take({"facts": group.get("facts"), "failed": {}}) if isinstance(hosts, list) else None
+    taken = compare.taken({"facts": group.get("facts"), "failed": {}}) if isinstance(hosts, list) else None
     if hosts is None or taken is None:
         return []
     facts = lasting(taken.facts)

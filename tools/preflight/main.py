@@ -16,7 +16,7 @@ from hccl_tools.machine import interpreter
 interpreter.check()
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, json_form, project, script_help, utc
+from hccl_tools.common import colours, documents, project, script_help, utc
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -131,7 +131,7 @@ def _tell(found: words.Found, options: argparse.Namespace) -> None:
     """Prints the result, and writes the page of it.  Raises Refusal."""
     made = utc.text()
     if options.json:
-        print(json_form.text(words.document(found, made)))
+        print(documents.json_text(words.document(found, made)))
     else:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")

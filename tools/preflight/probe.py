@@ -18,7 +18,7 @@ import functools
 from hccl_tools.hosts import answering
 from tools.preflight import collecting, question
 from tools.preflight.collecting import Collector
-from tools.preflight.facts import environment, files, network, npus, software, system
+from tools.preflight.facts import files, network, npus, software, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ COLLECTORS: Mapping[str, tuple[Callable[[Question], Mapping[str, Value]], float]
     "log_folder": (files.collect_log_folder, QUICK),
     "files": (files.collect, QUICK),
     "data": (files.collect_data, QUICK),
-    "environment": (environment.collect, QUICK),
+    "environment": (files.collect_environment, QUICK),
     "network": (network.collect, QUICK),
     "npus": (npus.collect, SLOW),
     "gpus": (npus.collect_gpus, SLOW),

@@ -14,7 +14,7 @@ from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
 from hccl_tools.machine import npu_use, nvidia_smi, sockets
 from hccl_tools.machine.npu_use import Use
-from tools.launch.engines import hccl_ports, port_holder, ports
+from tools.launch.engines import hccl_ports, ports
 from tools.supervise import proc
 from tools.supervise.members import command
 from tools.supervise.proc import signals
@@ -143,11 +143,11 @@ class Watch:
         if self.wanted.scheduler:
             address, number = self.wanted.scheduler
             if ports.fault(int(number), str(address)):
-                who = port_holder.words(int(number))
+                who = sockets.holder(int(number))
                 what = tr("port {port} of MindSpore's scheduler is in use ({who})", port=number, who=who)
                 yield Held(what, (), _ss(int(number)))
         for number in sorted(_listened(self.wanted.hccl) - self._listened):
-            who = port_holder.words(number)
+            who = sockets.holder(number)
             yield Held(tr("port {port} of HCCL is in use ({who})", port=number, who=who), (), _ss(number))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-from hccl_tools.check.rules import addresses, devices, generations, keys, ranks, servers, table
+from hccl_tools.check.rules import addresses, devices, generations, servers, table
 from hccl_tools.check.rules.generations import group_problem_910a
 from hccl_tools.check.rules.registry import GENERATIONS, Rule, registered
 from hccl_tools.check.rules.registry import broken as _broken
@@ -19,7 +19,7 @@ from hccl_tools.table.view import View
 
 __all__ = ["GENERATIONS", "all_rules", "broken", "family", "group_problem_910a"]
 
-COMMON = (addresses, devices, generations, keys, ranks, servers, table)  # importing them registered their rules
+COMMON = (addresses, devices, generations, servers, table)  # importing them registered their rules
 
 # modules whose rules are for one format
 _SPECIAL = {

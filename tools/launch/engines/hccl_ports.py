@@ -116,9 +116,9 @@ class Others:
 
 def listens(port: int) -> str:
     """The text of a message that a server listens there."""
-    from tools.launch.engines import port_holder  # only a message needs it
+    pass  # FOLDED  # only a message needs it
 
-    return tr("port {port} is in use: {who}", port=port, who=port_holder.words(port))
+    return tr("port {port} is in use: {who}", port=port, who=sockets.holder(port))
 
 
 # ---- what the user has set -------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import misused, refused
 from hccl_tools.common.words import one_line, short_path
 from hccl_tools.machine import programs
-from tools.launch.programs import python_words, rank_words, sources
+from tools.launch.programs import command_words, rank_words, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def choose(request: Request, job: Job, binding: Binding | None) -> tuple[Imports
     named, words = _named(request)
     if why := _why_not(request, job, binding):
         return None, [without(why)]
-    kind, path, _ = python_words.parts(job.words[1:])
+    kind, path, _ = command_words.python_parts(job.words[1:])
     source = path if kind == "file" else str(job.source)
     texts = list(sources.contents(source))
     modules = [(name, True) for name in named]
@@ -145,7 +145,7 @@ def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
     words = job.words
     if not words or not _is_our_python(words[0]):
         return tr("{program} is not this launcher's Python", program=one_line(words[0] if words else "-"))
-    kind, path, before = python_words.parts(words[1:])
+    kind, path, before = command_words.python_parts(words[1:])
     if not kind or (kind == "module" and not job.source):
         return tr("the ranks do not run a file or a module of Python")
     if any(set(word) & set(_HIDES) for word in words[1:before] if re.fullmatch("-[A-Za-z]+", word) and word != "-m"):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.typed import starter
-from tools.launch.programs import command_words, python_words, rank_words, sources
+from tools.launch.programs import command_words, rank_words, sources
 from tools.launch.request import Request
 
 # Variables that scripts give to each rank, and names of options for them: what --per_rank_words has for it.
@@ -192,9 +192,9 @@ def _file(words: Sequence[str]) -> int | None:
     """The place of the Python file that is run; None: another program is."""
     if words and words[0].endswith(".py"):
         return 0
-    if not words or not python_words.is_python(words[0]):
+    if not words or not command_words.is_python(words[0]):
         return None
-    kind, named, before = python_words.parts(words[1:])
+    kind, named, before = command_words.python_parts(words[1:])
     return before if kind == "file" and named.endswith(".py") else None
 
 

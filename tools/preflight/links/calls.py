@@ -12,8 +12,8 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
+from hccl_tools.machine import sockets
 from hccl_tools.table.address import family
-from tools.launch.engines import port_holder
 from tools.preflight.links import talk
 from tools.preflight.links.pairs import OPEN
 from tools.preflight.links.talk import Stream
@@ -218,7 +218,7 @@ def listen(address: str, ports: Iterable[int]) -> Doors:
         except OSError as error:
             door.close()
             faults[port] = _why(error, port)
-            if error.errno == errno.EADDRINUSE and port_holder.have_ended(port_holder.of(port)):
+            if error.errno == errno.EADDRINUSE and sockets.have_ended(sockets.of_port(port)):
                 passing.append(port)
     return Doors(of=doors, faults=faults, passing=passing, here=here)
 
@@ -234,7 +234,7 @@ def _owns(kind: int, address: str) -> bool:
 
 def _why(error: OSError, port: int) -> str:
     if error.errno == errno.EADDRINUSE:
-        return port_holder.words(port)
+        return sockets.holder(port)
     if error.errno == errno.EACCES:
         return tr("only root may listen at a port below 1024")
     return error.strerror or str(error)

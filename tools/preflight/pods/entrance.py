@@ -15,11 +15,10 @@ from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses
 from hccl_tools.hosts.ask import Answer
-from hccl_tools.machine import host
+from hccl_tools.machine import host, sockets
 from hccl_tools.table.address import family
 from tools.attempts import door, wire
 from tools.attempts.wire import Connection, Lost
-from tools.launch.engines import port_holder
 from tools.launch.request import MAX_RANKS
 from tools.preflight.pods import messages
 
@@ -90,7 +89,7 @@ class Entrance:
                 "cannot listen at {address} port {port} for the other pods: {reason}",
                 address=address or "*",
                 port=port,
-                reason=port_holder.words(port) if error.errno == errno.EADDRINUSE else error.strerror,
+                reason=sockets.holder(port) if error.errno == errno.EADDRINUSE else error.strerror,
             )
             raise Refusal(REFUSED, text) from error
 
