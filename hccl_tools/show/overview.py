@@ -59,7 +59,11 @@ class Overview(Record):
 
 def of(table: object, generation: str | None = None) -> Overview:
     """The Overview of a parsed table, good or bad; without servers where it has none of the lists that are shown."""
-    pods = _pods(table)
+    pods = {
+        text_of(server, "server_id"): text_of(pod, "super_pod_id")
+        for _, pod in objects(table, "super_pod_list")
+        for _, server in objects(pod, "server_list")
+    }
     lists_ranks = bool(objects(table, "rank_list"))
     found = list(_networks(table)) if lists_ranks else list(_servers(table, pods))
     servers = sorted((server for server in found if server.devices), key=_first_rank)
@@ -144,15 +148,6 @@ def _networks(table: object) -> Iterator[Server]:
     for name, devices in found.items():
         devices.sort(key=lambda device: whole_number(device.rank) or 0)
         yield Server(name=name, devices=devices, pod=None)
-
-
-def _pods(table: object) -> dict[str, str]:
-    """{server_id: super_pod_id} as far as the table has them."""
-    return {
-        text_of(server, "server_id"): text_of(pod, "super_pod_id")
-        for _, pod in objects(table, "super_pod_list")
-        for _, server in objects(pod, "server_list")
-    }
 
 
 def _first_rank(server: Server) -> int:

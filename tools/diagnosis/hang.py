@@ -20,7 +20,7 @@ from tools.supervise.members import IMPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 _MOST = 1024  # stacks that are read; of more ranks these are at even distances
@@ -33,12 +33,8 @@ _MOST_BYTES = 1 << 20  # bytes of the file that are read
 def tell(descriptor: int, folder: str, members: list[str]) -> None:
     """Saves the stacks, and writes where the ranks are, and the verdict, to this descriptor."""
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
-        said = [*stacks.lines(folder, members), verdict(folder, _ranks_of(members))]
+        said = [*stacks.lines(folder, members), verdict(folder, [int(member.partition("=")[0]) for member in members])]
         stream.write("\n".join(said) + "\n")
-
-
-def _ranks_of(members: Iterable[str]) -> list[int]:
-    return [int(member.partition("=")[0]) for member in members]
 
 
 def of_run(launch: dict[str, Any], folder: str) -> str:

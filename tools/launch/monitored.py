@@ -115,14 +115,10 @@ def listen(address: str, port: int) -> socket.socket:
         try:
             return _bound(socket.AF_INET6, "::", port)
         except OSError as error:
-            if error.errno is not None and _is_taken(error.errno):
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
                 raise
             address = "0.0.0.0"
     return _bound(socket.AF_INET6 if ":" in address else socket.AF_INET, address, port)
-
-
-def _is_taken(number: int) -> bool:
-    return number in (errno.EADDRINUSE, errno.EACCES)
 
 
 def _bound(family: int, address: str, port: int) -> socket.socket:

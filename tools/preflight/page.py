@@ -125,7 +125,7 @@ def shown() -> markup.States:
 def _hosts(found: Found, writer: Writer) -> str:
     """All hosts as a grid; of many hosts a pointer shows the names."""
     marks, of_hosts = shown(), states(found)
-    reasons = _reasons(found)
+    reasons = grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
     if len(of_hosts) <= _MOST_NAMED:
         drawn = "".join(
             f'<p class="name" title="{writer.text(_title(host, state, reasons, marks))}">{marks.spot(state)} '
@@ -152,11 +152,6 @@ def _named(of_hosts: Mapping[str, str], shown: markup.States, writer: Writer) ->
         if hosts and state != GOOD:
             items.append(f"<li><b>{writer.text(node_sets.folded(hosts, 12))}</b> {escaped(word)}</li>")
     return f'<ul class="problems">{"".join(items)}</ul>' if items else ""
-
-
-def _reasons(found: Found) -> dict[str, list[str]]:
-    """{host: what a finding has about it}"""
-    return grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
 
 
 def _title(host: str, state: str, reasons: Mapping[str, list[str]], shown: markup.States) -> str:

@@ -161,7 +161,13 @@ def _checked(
             folder=one_line(latest_link.shown(source)),
             first=first,
         )
-    remarks = _passed_over(torn) + _all_done(found[0][1], filled)
+    remarks = tuple(
+        tr(
+            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
+            path=one_line(latest_link.shown(path)),
+        )
+        for path in torn[:1]
+    ) + _all_done(found[0][1], filled)
     return Resumption(run=run, source=source, folder=source, candidates=found, remarks=remarks)
 
 
@@ -207,16 +213,6 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
                 world=world,
             ),
         ),
-    )
-
-
-def _passed_over(torn: list[str]) -> tuple[str, ...]:
-    return tuple(
-        tr(
-            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
-            path=one_line(latest_link.shown(path)),
-        )
-        for path in torn[:1]
     )
 
 

@@ -156,7 +156,8 @@ def _find_nearby(request: Request, devices: list[int], beside: str | None) -> tu
     (path, Fit of the first table that fits, or None; remarks).  `beside`: the program's file."""
     taken, fit, others = "", None, []
     addresses = _Addresses(request, devices)
-    most = _most_bytes(devices)
+    # A table of so few devices has fewer bytes.  A larger file is not read to its end: that would delay every launch.
+    most = (1 << 16) + (1 << 12) * len(devices)
     for path in _candidates(_folders(beside), most):
         brief = tr("more than {number} bytes", number=most)
         if not os.path.isfile(path) or os.path.getsize(path) <= most:
@@ -184,11 +185,6 @@ def _folders(beside: str | None) -> list[str]:
     """The current folder, and that of the program; both as a user would type them."""
     there = os.path.dirname(beside or "")
     return [""] if not there or os.path.samefile(there, ".") else ["", there]
-
-
-def _most_bytes(devices: list[int]) -> int:
-    """A table of so few devices has fewer.  A larger file is not read to its end: that would delay every launch."""
-    return (1 << 16) + (1 << 12) * len(devices)
 
 
 def _candidates(folders: list[str], most: int) -> Iterator[str]:
