@@ -8,7 +8,7 @@ from launching import request
 from locking import Job, base
 
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.machine import cann, host, sockets
+from hccl_tools.machine import driver, host, sockets
 from tools.launch.devices import device_locks
 from tools.launch.engines import hccl_choice, hccl_ports
 from tools.launch.engines.facts import LocalFacts
@@ -155,7 +155,7 @@ def test_ranges_are_set_where_cann_reads_them_and_they_do_no_harm(base, tmp_path
 
 def test_the_release_of_cann_is_its_first_two_numbers():
     texts = ("8.1.RC1", "8.5.0", "9.0.0-beta1", "RC1", "", None)
-    assert [cann.release(text) for text in texts] == [(8, 1), (8, 5), (9, 0), None, None, None]
+    assert [driver.cann_release(text) for text in texts] == [(8, 1), (8, 5), (9, 0), None, None, None]
 
 
 # ---- a job whose hosts have a launcher each ----------------------------------------------------------

@@ -12,7 +12,7 @@ from hccl_tools.common.words import one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
-from tools.launch.devices import seen, taking
+from tools.launch.devices import seen
 from tools.launch.engines import placement
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.planned import Checked, Plan
@@ -46,9 +46,9 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
             checked = checked or look(plan)
             plan = plan.replace(preflight=checked, remarks=(*plan.remarks, *checked.remarks))
         try:
-            remarks = taking.take(plan)
+            remarks = seen.take(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
-        except (run_folder.Taken, taking.CoresTaken):
+        except (run_folder.Taken, seen.CoresTaken):
             pass  # the next plan is for another folder, or for other cores or ports
 
 

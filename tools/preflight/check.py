@@ -9,7 +9,7 @@ import threading
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.machine import addresses, cann, host
+from hccl_tools.machine import addresses, driver, host
 from hccl_tools.table.address import is_loopback
 from tools.launch.engines import hccl_ports
 from tools.launch.hosts import network
@@ -93,7 +93,7 @@ def _common(way: Way, job: Job) -> Question:
         files=job.program.files,
         modules=job.program.modules,
         set_here=files.watched(os.environ),
-        cann=cann.active(),
+        cann=driver.active_cann(),
         devices=job.devices,
         ports=job.ports,
         hccl=hccl_ports.base() if job.hccl is None else job.hccl,

@@ -119,7 +119,7 @@ def _with(first: int, request: Request, origin: str) -> HcclPorts:
 
 def _knows_ranges() -> bool:
     """Whether the CANN of this environment reads the two variables with ranges."""
-    from hccl_tools.machine import cann  # few launches get there
+    from hccl_tools.machine import driver  # few launches get there
 
-    release = cann.release(cann.version(cann.active())) if cann.active() else None
+    release = driver.cann_release(driver.cann_version(driver.active_cann())) if driver.active_cann() else None
     return release is not None and release >= _KNOWS_RANGES
