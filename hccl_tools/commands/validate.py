@@ -30,7 +30,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import count, shown
 from hccl_tools.machine import hccn, host, visible
-from hccl_tools.table import formats, given, rank_table
+from hccl_tools.table import formats, rank_table
 from hccl_tools.table.address import is_one_of
 from hccl_tools.table.view import Server, View, names_of, number, objects
 
@@ -78,11 +78,11 @@ def run(options: argparse.Namespace) -> int:
     """Judges the files one after the other and prints; returns the exit code."""
     if options.explain:
         return explain(options.explain)
-    given.refuse_twice(options.files)
+    rank_table.refuse_twice(options.files)
     generation, origin = host.chosen_generation(options.generation)
     results = []
     for path in options.files:
-        with how_far.doing(tr("checking {path}", path=given.shown(path))):
+        with how_far.doing(tr("checking {path}", path=rank_table.shown_name(path))):
             results.append(judge(path, generation, options))
         if not options.json:
             print_text(results[-1], origin)
@@ -105,11 +105,11 @@ def explain(code: str) -> int:
 def judge(path: str, generation: str | None, options: argparse.Namespace) -> Judged:
     """The verdict on one file; "-" is standard input."""
     try:
-        data = given.read_bytes(path)
+        data = rank_table.bytes_of(path)
     except rank_table.NotReadable as error:
         return Judged(file=path, exit=USAGE, unreadable=error.reason)
     table, problems = verdict.check_bytes(data, generation)
-    if table is not None and path != given.STDIN and os.path.isfile(path):
+    if table is not None and path != rank_table.STDIN and os.path.isfile(path):
         problems += filter(None, [verdict.path_problem(path)])
     if errors(problems):
         return Judged(file=path, exit=1, problems=problems)
@@ -141,7 +141,7 @@ def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
 
 def print_text(result: Judged, origin: str) -> None:
     """Prints one line per problem, then one about the file."""
-    shown = given.shown(result.file)
+    shown = rank_table.shown_name(result.file)
     if result.unreadable:
         say(f"{shown} {result.unreadable}", colours.MISTAKE)
         return

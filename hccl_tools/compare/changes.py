@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
-from hccl_tools.compare import places
-from hccl_tools.compare.places import Places
-from hccl_tools.compare.side import GROUPS, Side
+from hccl_tools.compare import side
+from hccl_tools.compare.side import GROUPS, Places, Side
 from hccl_tools.convert.job import holds
 from hccl_tools.table.address import packed
 
@@ -36,7 +35,7 @@ class Change(Row):
 class Comparison(Record):
     """The differences in meaning, the lists in another order, and the keys that one of the formats cannot express.
 
-    by: what a rank's place was compared by, see places.py.
+    by: what a rank's place was compared by, see side.py.
     """
 
     changes: list[Change]
@@ -48,19 +47,19 @@ class Comparison(Record):
 def compare(a: Side, b: Side) -> Comparison:
     """Finds all differences between two tables."""
     left_out: list[str] = []
-    here, there, names, by = places.of(a, b)
+    here, there, names, by = side.places_of(a, b)
     if a.table == b.table:
         return Comparison(changes=[], order=[], not_compared=[], by=by)
     changes = [
         *_formats(a, b),
         *_fields(a, b, left_out),
-        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items() if by == places.SERVERS),
+        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items() if by == side.SERVERS),
         *_servers(here, there),
         *_server_fields(a, b, here, there, left_out),
         *_ranks(here, there),
         *_device_fields(a, b, here, there, left_out),
     ]
-    if a.has_servers != b.has_servers or by == places.HOSTS and names:
+    if a.has_servers != b.has_servers or by == side.BY_HOSTS and names:
         left_out.append("server_id")
     order = [] if changes else list(_order(here, there, a, b))
     return Comparison(changes=changes, order=order, not_compared=left_out, by=by)
@@ -143,8 +142,8 @@ def _values(key: str, one: JsonObject, other: JsonObject) -> tuple[Any, Any]:
 
 def _ranks(here: Places, there: Places) -> Iterator[Change]:
     yield from _renumbered(here, there)
-    moved = list(places.moved(here, there))
-    for from_, to, ranks in places.runs_of_moves(here, there, moved):
+    moved = list(side.moved(here, there))
+    for from_, to, ranks in side.runs_of_moves(here, there, moved):
         yield Change(
             "ranks-moved",
             {
@@ -165,7 +164,7 @@ def _ranks(here: Places, there: Places) -> Iterator[Change]:
 
 def _renumbered(here: Places, there: Places) -> Iterator[Change]:
     """Devices that are in both tables under other ranks: consecutive ranks with the same step are one change."""
-    rows = [(here.ranks[n], there.ranks[there.index[key]], here.names[n]) for n, key in places.common(here, there)]
+    rows = [(here.ranks[n], there.ranks[there.index[key]], here.names[n]) for n, key in side.common(here, there)]
     if all(one == other for one, other, _ in rows):
         return
     run: list[tuple[int, int, str]] = []
@@ -185,7 +184,7 @@ def _of_run(run: Sequence[tuple[int, int, str]]) -> Change:
 
 
 def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list[str]) -> Iterator[Change]:
-    both = places.common(here, there)
+    both = side.common(here, there)
     one = [here.entries_of_devices[n] for n, _ in both]
     other = [there.entries_of_devices[there.index[key]] for _, key in both]
     layered = all(side.job.source == "v2.0" for side in (a, b))

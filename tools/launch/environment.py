@@ -90,7 +90,7 @@ def of_options(request: Request) -> dict[str, str]:
     if request.data_path is not None:
         found["DATA_PATH"] = os.path.abspath(request.data_path)
     if request.no_sink:
-        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also no_sink.py
+        found.update(GRAPH_OP_RUN="1", HCCL_WHITELIST_DISABLE="1")  # see also job.py
     if request.sim_level is not None:
         found.update(MS_SIMULATION_LEVEL=str(request.sim_level), MS_WORKER_NUM=str(request.worker_num))
     if request.straggler is not None:

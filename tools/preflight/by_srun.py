@@ -12,7 +12,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import answering, ask, elsewhere, node_sets, together
 from hccl_tools.hosts.ask import Answer
-from hccl_tools.hosts.running import Call
+from hccl_tools.hosts.ssh import Call
 from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import slurm

@@ -12,7 +12,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import some
 from hccl_tools.hosts import cards_collect
 from hccl_tools.machine import addresses
-from hccl_tools.table import given
+from hccl_tools.table import rank_table
 from tools.launch.hosts import rank_list_servers
 from tools.preflight.difference import BLOCKS, Difference, Group
 from tools.preflight.facts.files import DIGITS
@@ -46,9 +46,11 @@ def read(path: str, hosts: Sequence[rank_list_servers.Slots] = ()) -> Table:
 
     hosts: those of the job, as far as they are listed: a table of version 2.0 does not name them.
     """
-    data = given.read_bytes(path)
+    data = rank_table.bytes_of(path)
     try:
-        servers = _listed(data, given.shown(path), hosts) or cards_collect.servers_in(data, given.shown(path))
+        servers = _listed(data, rank_table.shown_name(path), hosts) or cards_collect.servers_in(
+            data, rank_table.shown_name(path)
+        )
     except Refusal as error:
         raise Refusal(REFUSED, *error.lines) from error
     return Table(path=path, servers=servers, digest=hashlib.sha256(data).hexdigest()[:DIGITS])

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from hccl_tools.hosts import elsewhere, node_sets, ssh, together
-from hccl_tools.hosts.running import Call
+from hccl_tools.hosts.ssh import Call
 from hccl_tools.machine import programs
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import facts

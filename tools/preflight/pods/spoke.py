@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ANSWER_WITHIN = 10.0  # seconds
 _TRY_EVERY = 0.5  # seconds
-_TOLD_AFTER, _TOLD_EVERY = 10.0, 30.0  # seconds until a word about the hub, and between two
+_SAID_AFTER, _SAID_EVERY = 10.0, 30.0  # seconds until a word about the hub, and between two
 _RESULT_WITHIN = 2 * probe.SECONDS + 10.0  # seconds from our answer to the result: others may take longer
 
 
@@ -81,7 +81,7 @@ def beside(mine: Question) -> tuple[Connection, int]:
 def _joined(place: Place, alike: Alike, say: Callable[[str], None]) -> tuple[Talk, float]:
     """(the connection to the hub, the seconds until it asks).  Raises Refusal: it refused us, or never came."""
     began = time.monotonic()
-    tell_at = _TOLD_AFTER
+    tell_at = _SAID_AFTER
     where = tr("{address} port {port}", address=one_line(place.host), port=place.port)
     while True:
         try:
@@ -92,7 +92,7 @@ def _joined(place: Place, alike: Alike, say: Callable[[str], None]) -> tuple[Tal
         if waited >= place.wait:
             break
         if waited >= tell_at:
-            tell_at = waited + _TOLD_EVERY
+            tell_at = waited + _SAID_EVERY
             say(tr("waiting for the pod at {place} ({reason})", place=where, reason=reason))
         time.sleep(min(_TRY_EVERY, place.wait - waited))
     text = tr(
