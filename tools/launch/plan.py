@@ -188,9 +188,9 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return slurm.place(request), None
     if way == "simulation":
-        from tools.launch.engines import simulation
+        pass  # FOLDED
 
-        return simulation.place(request), None
+        return environment.place_simulated(request), None
     if way == "msrun":
         from tools.launch.engines import msrun
 

@@ -126,7 +126,7 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
-    sim_level: Option[int] = None  # see engines/simulation.py
+    sim_level: Option[int] = None  # see environment.py
     sim_rank_id: Option[int] = None
     worker_log_name: Option[str] = None  # see run_folder.py
     pod_wait: Option[int] = None  # seconds

@@ -13,7 +13,7 @@ from hccl_tools.machine import addresses, driver, host
 from hccl_tools.table.address import is_loopback
 from tools.launch.engines import hccl_ports
 from tools.launch.hosts import network
-from tools.preflight import compare, links, rank_table
+from tools.preflight import compare, links, reach
 from tools.preflight.difference import LEVELS, Difference, Group
 from tools.preflight.facts import files
 from tools.preflight.links.pairs import Ports
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from hccl_tools.hosts.ask import Answer
     from tools.preflight.difference import Answer as Taken
     from tools.preflight.links.pairs import Plan
-    from tools.preflight.rank_table import Table
-    from tools.preflight.reach import Way
+    from tools.preflight.reach import Table, Way
 
 _SALT = 16  # bytes
 _AT_ONCE, _LOOK_UP = 32, 3.0  # look-ups of names, and the seconds for all of them
@@ -51,7 +50,7 @@ class Job(Record):
 
 def run(way: Way, job: Job) -> Found:
     """Queries the hosts and reports what was found.  Raises Refusal."""
-    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
+    homes = reach.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
 
     planned = {}
@@ -63,7 +62,7 @@ def run(way: Way, job: Job) -> Found:
         return common.replace(
             host=name,
             slots=way.slots.get(name),
-            place=rank_table.place(server) if server else None,
+            place=reach.place_of(server) if server else None,
             links=links.question(planned, name, common.salt) if name in planned else None,
         ).as_json()
 
@@ -73,7 +72,7 @@ def run(way: Way, job: Job) -> Found:
     found = [*compare.compare(taken), *judge_links(taken, planned)]
     found.sort(key=lambda each: LEVELS.index(each.level))
     if job.table:
-        found = [*rank_table.unmatched(job.table, way.hosts, homes), *found]
+        found = [*reach.unmatched(job.table, way.hosts, homes), *found]
     silent = [name for name in way.hosts if name not in taken]
     facts = {name: each.facts for name, each in taken.items()}
     return Found(hosts=way.hosts, differences=found, silent=silent, lines=[*lines, *more], facts=facts)

@@ -25,7 +25,7 @@ from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
-from tools.preflight import by_srun, check, program_files, rank_table, reach, words
+from tools.preflight import by_srun, check, program_files, reach, words
 from tools.preflight.trial import command as trial
 
 PROGRAM = "preflight.sh"
@@ -83,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
         return _of_pods(options)
     hosts = _hosts(options)
     named = [(host.name, host.slots) for host in hosts if not host.spare]
-    table = rank_table.read(options.table, named) if options.table else None
+    table = reach.read_table(options.table, named) if options.table else None
     job = _job(options, table)
     way = _way(options, hosts, table)
     found = check.run(way, job)
@@ -93,7 +93,7 @@ def run(options: argparse.Namespace) -> int:
     return words.STATUS[words.verdict(found)]
 
 
-def _job(options: argparse.Namespace, table: rank_table.Table | None) -> check.Job:
+def _job(options: argparse.Namespace, table: reach.Table | None) -> check.Job:
     return check.Job(
         log_dir=options.log_dir,
         data=options.data or "",
@@ -149,7 +149,7 @@ def _hosts(options: argparse.Namespace) -> list[hostfile.Host]:
     return reach.words(options.hosts) if options.hosts else []
 
 
-def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_table.Table | None) -> reach.Way:
+def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: reach.Table | None) -> reach.Way:
     """How the hosts of these options are reached."""
     if hosts:
         return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
@@ -165,7 +165,7 @@ def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_ta
 def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
     """What a trial needs; without named hosts it is this one."""
     is_listed = bool(options.hostfile or options.hosts or options.table)
-    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
+    homes = reach.homes(job.table, way.hosts) if job.table else {}
     return trial.Wanted(
         hosts=way.hosts,
         logins=way.logins if is_listed else {},

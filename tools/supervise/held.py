@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
-from hccl_tools.machine import npu_use, nvidia_smi, sockets
+from hccl_tools.machine import npu_use, sockets
 from hccl_tools.machine.npu_use import Use
 from tools.launch.engines import hccl_ports, ports
 from tools.supervise import proc
@@ -92,7 +92,7 @@ class Watch:
     # ---- devices -------------------------------------------------------------------------------------------------
 
     def _use(self) -> Use:
-        return nvidia_smi.use() if self.wanted.gpus else npu_use.look()
+        return npu_use.gpu_use() if self.wanted.gpus else npu_use.look()
 
     @property
     def _shows(self) -> str:

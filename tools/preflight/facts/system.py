@@ -9,7 +9,7 @@ import sys
 import time
 
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import bytecode, distributions, driver, interpreter
+from hccl_tools.machine import distributions, driver, interpreter
 from hccl_tools.machine.distributions import Distributions
 from hccl_tools.machine.driver import root
 from tools.doctor import files
@@ -173,6 +173,6 @@ def collect_bytecode(question: Question) -> dict[str, Value]:
 
     A package whose files the next start writes is none of them.
     """
-    modules = dict.fromkeys([*bytecode.OF_RANKS, *list(question.modules)[:_MOST_MODULES]])
-    found = [each for each in bytecode.look(modules, os.environ) if each.stays]
+    modules = dict.fromkeys([*distributions.OF_RANKS, *list(question.modules)[:_MOST_MODULES]])
+    found = [each for each in distributions.look(modules, os.environ) if each.stays]
     return {"uncompiled": [f"{each.name} ({each.folder})" for each in found]}

@@ -19,7 +19,7 @@ from tools.attempts.wire import Lost
 from tools.launch.request import MAX_RANKS
 from tools.preflight import check, reach, words
 from tools.preflight.difference import BLOCKS, LEVELS
-from tools.preflight.pods import asked, place, spoke
+from tools.preflight.pods import asked, hub, place
 from tools.preflight.pods.hub import Hub
 
 TYPE_CHECKING = False
@@ -93,30 +93,30 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 
     options: of the command, which must be the same in all pods.  took: gets the result before the others do.
     """
-    hub = Hub(place, alike(place, options), say)
+    meeting = Hub(place, alike(place, options), say)
     try:
-        hub.meet()
-        if hub.pods is None:
+        meeting.meet()
+        if meeting.pods is None:
             text = tr("no pod has connected to port {port} within {seconds} s", port=place.port, seconds=place.wait)
             raise Refusal(REFUSED, clauses(text, tr("start the same command in all pods; see: kubectl get pods")))
         job = job.replace(ports=[place.scheduler] if place.scheduler else [])
         if place.number is not None:
-            hub.join(*spoke.beside(asked.own(job, place)))
-        names = hub.names()
-        found = check.run(reach.Way(hosts=names, slots={}, ask=hub.ask, addresses=hub.addresses()), job)
+            meeting.join(*hub.beside(asked.own(job, place)))
+        names = meeting.names()
+        found = check.run(reach.Way(hosts=names, slots={}, ask=meeting.ask, addresses=meeting.addresses()), job)
         stops = any(each.level == BLOCKS for each in found.differences)
-        found = found.replace(late=hub.is_late() and not stops)
+        found = found.replace(late=meeting.is_late() and not stops)
         took(found)
-        hub.tell(for_pods(found, hub.own_name()))
+        meeting.tell(for_pods(found, meeting.own_name()))
         return found
     finally:
-        hub.close()
+        meeting.close()
 
 
 def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> Result:
     """The hub's findings, in each other pod.  Raises Refusal."""
     job = job.replace(ports=[place.scheduler] if place.scheduler else [])
-    told = spoke.take_part(place, alike(place, options), asked.own(job, place), say)
+    told = hub.take_part(place, alike(place, options), asked.own(job, place), say)
     try:
         return read(told)
     except Lost as error:
