@@ -13,7 +13,7 @@ from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, count, named, one_line
-from hccl_tools.machine import driver, hccn, host, programs, root_info, visible
+from hccl_tools.machine import driver, hccn, host, programs, visible
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
 
@@ -33,7 +33,7 @@ class Wanted(Record):
     visible_devices: str | None = None
     server_ip: str | None = None
     hccn_conf: str = hccn.DEFAULT_CONF
-    root_info: str = root_info.DEFAULT
+    root_info: str = rank_lists.ROOT_INFO
     chip: str | None = None
     origin: str = ""
 
@@ -75,7 +75,7 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
 def _build_950(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The same of a 950 host: its table has networks instead of addresses, and no server."""
     devices = chosen_devices(wanted)
-    table, problems = rank_lists.of_950(devices, root_info.read(wanted.root_info))
+    table, problems = rank_lists.of_950(devices, rank_lists.read_root_info(wanted.root_info))
     _tell_problems(problems, tell)
     tell(
         tr(
@@ -113,7 +113,7 @@ def _seen(wanted: Wanted) -> list[int]:
     if wanted.devices is None and shown.ids is not None:
         return list(shown.ids)
     if wanted.devices is None and wanted.chip == rank_lists.CHIP:
-        devices = sorted(root_info.read(wanted.root_info).entries)
+        devices = sorted(rank_lists.read_root_info(wanted.root_info).entries)
     else:
         every = f"[0,{DEVICES})" if wanted.chip == "A3" else "[0,8)"
         devices = list(device_range.parse(wanted.devices or every))

@@ -46,7 +46,7 @@ from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal, misused
-from hccl_tools.machine import hccn, host, root_info, visible
+from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
 
@@ -80,7 +80,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ),
     )
     arguments.add_hccn_conf(parser)
-    parser.option("root_info", default=root_info.DEFAULT)
+    parser.option("root_info", default=rank_lists.ROOT_INFO)
     arguments.add_generation(parser, tr("; for A3, the build also queries the super pod"))
     parser.option("hostfile", tr("; the build queries all of them and merges their tables"))
     arguments.add_answer(parser)
@@ -148,7 +148,7 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
 def forwarded(options: argparse.Namespace) -> list[str]:
     """The options that every host of a cluster gets."""
     conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
-    described = None if options.root_info == root_info.DEFAULT else os.path.abspath(options.root_info)
+    described = None if options.root_info == rank_lists.ROOT_INFO else os.path.abspath(options.root_info)
     devices = options.devices
     if devices is None and options.visible_devices is None and (shown := visible.npus()).limit:
         devices = ",".join(map(str, shown.ids or ()))  # they get this list, and not our variable

@@ -21,7 +21,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.compare import changes, side
 from hccl_tools.convert import filling, job, reading, writing
-from hccl_tools.machine import host, root_info
+from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 from tools.launch.hosts import table_servers
 from tools.launch.pods import pod_table
@@ -306,7 +306,7 @@ def output_versions():
     """The versions of the tables that hccl_tools.py makes."""
     one = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
     pod = this_host.SuperPod(super_pod_id="7", super_device_ids={0: "1"})
-    described = root_info.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
+    described = rank_lists.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
     return {
         one["version"],
         this_host.with_super_pod(one, pod)["version"],

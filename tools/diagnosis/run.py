@@ -8,7 +8,7 @@ from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import named, one_line
 from tools.launch import record
 from tools.logs import log_tail, pytest_report
@@ -59,10 +59,10 @@ def read_launch(folder: str) -> dict[str, Any]:
     """launch.json of a run that has ended.  Raises Refusal."""
     path = one_line(record.path(folder))
     if not os.path.lexists(record.path(folder)):
-        raise Refusal(USAGE, tr("{path}: no such file; name the folder of a run, such as logs/latest", path=path))
+        raise misused("{path}: no such file; name the folder of a run, such as logs/latest", path=path)
     launch = record.read(folder)
     if not isinstance(launch.get("outcome"), dict):
-        raise Refusal(USAGE, tr("{path}: has no outcome; the run goes on, or its launcher was killed", path=path))
+        raise misused("{path}: has no outcome; the run goes on, or its launcher was killed", path=path)
     return launch
 
 

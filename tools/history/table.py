@@ -6,7 +6,7 @@ import os
 from datetime import timedelta
 
 from hccl_tools.common import colours, documents
-from hccl_tools.common.columns import columns, cut, padded
+from hccl_tools.common.colours import columns, cut, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import clauses, count, one_line
 from tools.history.listing import LOST, RUNNING, Run

@@ -20,7 +20,7 @@ from hccl_tools.common import colours, documents, project, script_help, utc
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.table import device_range
@@ -110,7 +110,7 @@ def _of_pods(options: argparse.Namespace) -> int:
     from tools.preflight.pods import command  # only here: it takes time to import
 
     if options.trial:
-        raise Refusal(USAGE, tr("--trial starts its job over ssh, which pods do not have; leave it out"))
+        raise misused("--trial starts its job over ssh, which pods do not have; leave it out")
     wait = whole_number(options.pod_wait, 0, 10**6) if options.pod_wait is not None else None
     if options.pod_wait is not None and wait is None:
         what = tr("is not a number from {least} to {most}", least=0, most=10**6)

@@ -16,7 +16,7 @@ from hccl_tools.common import project
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused
 from hccl_tools.common.words import some
 from hccl_tools.hosts import ask, cards_collect, hostfile, ssh
 from hccl_tools.hosts.ask import Answer, Asker
@@ -106,11 +106,10 @@ def of_table(table: Table) -> dict[str, str]:
     names = [server.host for server in table.servers]
     for name in names:
         if fault := hostfile.fault_of_host(name):
-            text = tr(
+            raise misused(
                 "{fault}; the rank table does not say how this server is reached: name the hosts by -H or --hostfile",
                 fault=fault,
             )
-            raise Refusal(USAGE, text)
     return {name: name for name in names}
 
 

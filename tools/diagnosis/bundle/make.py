@@ -17,7 +17,7 @@ from collections import Counter
 
 from hccl_tools.common import how_far
 from hccl_tools.common.language import marked, tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import Refusal, misused
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
 from tools.diagnosis.bundle import archive, cut, files, masking, names, pages, structured
@@ -48,11 +48,11 @@ def make(target: str, limit: int, paths: list[str], is_run: bool, explain: Calla
     try:
         archive.check(target)
         if limit < 1:
-            raise Refusal(USAGE, tr("--bundle_limit {limit}: give a number of MiB, 1 or more", limit=limit))
+            raise misused("--bundle_limit {limit}: give a number of MiB, 1 or more", limit=limit)
         for path in paths:
             if not os.path.exists(path):
                 shown = one_line(path)
-                raise Refusal(USAGE, tr("{path}: no such file or folder; no bundle is made", path=shown))
+                raise misused("{path}: no such file or folder; no bundle is made", path=shown)
         with _signals_end_it():
             lines = _make(target, limit << 20, paths, is_run, explain)
     except Refusal as error:
@@ -83,7 +83,7 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
                 how_far.more()
         if not packer.logs:
             shown = ", ".join(map(one_line, paths))
-            raise Refusal(USAGE, tr("{paths}: has no log that can be read; no file is made", paths=shown))
+            raise misused("{paths}: has no log that can be read; no file is made", paths=shown)
         packer.page(names.MASKED, pages.masked_page(packer.masked), masks=False)
         packer.page(names.CONTENTS, pages.contents(paths, packer.packed, found.left_out, packer.masked))
         packed.commit()

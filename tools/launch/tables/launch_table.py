@@ -14,7 +14,7 @@ from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line, some
-from hccl_tools.machine import hccn, host, root_info
+from hccl_tools.machine import hccn, host
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import is_one_of
@@ -122,13 +122,13 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
 def _build_950(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """The same on a 950 host, whose table has the networks of its devices."""
     try:
-        table, problems = rank_lists.of_950(devices, root_info.read(root_info.DEFAULT))
+        table, problems = rank_lists.of_950(devices, rank_lists.read_root_info(rank_lists.ROOT_INFO))
     except Refusal as error:
         raise Refusal(REFUSED, *others, *(f"{tr(_FAILED)}: {line}" for line in error.lines)) from error
     remark = tr(
         "rank table: built for {devices}, networks from {source}",
         devices=named("device", devices),
-        source=one_line(root_info.DEFAULT),
+        source=one_line(rank_lists.ROOT_INFO),
     )
     built = LaunchTable(
         path=os.path.join(run_dir, rank_lists.file_name_of_950(table)),

@@ -12,7 +12,7 @@ from hccl_tools.common import typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line, short
 from hccl_tools.hosts import elsewhere
 from tools.attempts.wire import Lost
@@ -120,7 +120,7 @@ def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> 
     try:
         return read(told)
     except Lost as error:
-        raise Refusal(REFUSED, tr("the result of the check cannot be read: {reason}", reason=error)) from error
+        raise refused("the result of the check cannot be read: {reason}", reason=error) from error
 
 
 def alike(place: Place, options: Sequence[str]) -> Alike:

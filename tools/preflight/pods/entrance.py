@@ -12,7 +12,7 @@ import socket
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import clauses
 from hccl_tools.hosts.ask import Answer
 from hccl_tools.machine import host, sockets
@@ -85,13 +85,12 @@ class Entrance:
             else:
                 self.door.open(_at_all_addresses(port))
         except OSError as error:
-            text = tr(
+            raise refused(
                 "cannot listen at {address} port {port} for the other pods: {reason}",
                 address=address or "*",
                 port=port,
                 reason=sockets.holder(port) if error.errno == errno.EADDRINUSE else error.strerror,
-            )
-            raise Refusal(REFUSED, text) from error
+            ) from error
 
     def step(self, seconds: float) -> None:
         """Takes what happens within a second."""
