@@ -27,12 +27,15 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("numpy")
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from hccl_tools.common.language import tr
 from tools.trainer import command
 from tools.trainer.datasets import cifar10, generator
 
-AT_ONCE = 1000  # images in memory as numbers, 12 KB each
+SIDE = 32  # pixels
+AT_ONCE = 50  # images in memory as numbers, 12 KB each: together they fit into a processor's cache
+NOISE = 1 << 20  # random numbers of a file; every image takes some that follow each other, from a random place on
 COLOURS = np.array([[230, 70, 60], [70, 200, 90], [80, 110, 240], [230, 210, 70], [200, 90, 220]], np.float32)
 
 
@@ -53,26 +56,31 @@ def write_file(path: str, images: int, seed: int = 42) -> None:
     """One file of `images` records, all classes as often as each other."""
     random = np.random.default_rng(seed)
     labels = random.permutation(np.arange(images) % cifar10.CLASSES).astype(np.uint8)
+    noise = 25 * random.standard_normal(NOISE, np.float32)
     records = np.empty((images, cifar10.RECORD), np.uint8)
     records[:, 0] = labels
     for some in range(0, images, AT_ONCE):
         part = labels[some : some + AT_ONCE]
-        records[some : some + AT_ONCE, 1:] = images_of(part, random).reshape(len(part), -1)
+        records[some : some + AT_ONCE, 1:] = images_of(part, random, noise).reshape(len(part), -1)
     generator.write_file(path, records.tobytes())
 
 
-def images_of(labels: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def images_of(labels: np.ndarray, random: np.random.Generator, noise: np.ndarray) -> np.ndarray:
     """(n,) -> (n, 3, 32, 32) uint8: class c has direction c // 2 * 36 degrees, colour c % 5."""
-    row, column = np.mgrid[0:32, 0:32].astype(np.float32)
-    angle = (labels // 2 * np.pi / 5).astype(np.float32)
-    period = random.uniform(6, 10, len(labels)).astype(np.float32)
-    phase = random.uniform(0, 2 * np.pi, len(labels)).astype(np.float32)
-    along = np.cos(angle)[:, None, None] * column + np.sin(angle)[:, None, None] * row
-    wave = 0.5 + 0.5 * np.sin(2 * np.pi * along / period[:, None, None] + phase[:, None, None])
-    bright = random.uniform(0.6, 1.0, len(labels)).astype(np.float32)[:, None, None, None]
-    picture = wave[:, None] * COLOURS[labels % 5][:, :, None, None] * bright
-    noise = 25 * random.standard_normal(picture.shape, np.float32)
-    return np.clip(picture + noise, 0, 255).astype(np.uint8)
+    angle = labels // 2 * np.pi / 5
+    waves = 2 * np.pi / random.uniform(6, 10, len(labels))  # their number in one pixel, as an angle
+    across, down, phase = (
+        each.astype(np.float32)[:, None, None]
+        for each in (waves * np.cos(angle), waves * np.sin(angle), random.uniform(0, 2 * np.pi, len(labels)))
+    )
+    row, column = np.ogrid[0:SIDE, 0:SIDE]
+    wave = 0.5 + 0.5 * np.sin(across * column.astype(np.float32) + (down * row.astype(np.float32) + phase))
+    bright = random.uniform(0.6, 1.0, (len(labels), 1)).astype(np.float32)
+    picture = wave[:, None] * (COLOURS[labels % 5] * bright)[:, :, None, None]
+    pixels = picture[0].size
+    starts = random.integers(0, len(noise) - pixels, len(labels))
+    picture += sliding_window_view(noise, pixels)[starts].reshape(picture.shape)
+    return np.clip(picture, 0, 255, out=picture).astype(np.uint8)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from tools.trainer.datasets import generator
 
 CHARACTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
 SIDE = 128  # pixels of an image to find words in
+NOISE = 1 << 20  # random numbers; every image takes some that follow each other, from a random place on
 
 
 def main(argv: "list[str] | None" = None) -> int:
@@ -76,9 +77,13 @@ class Writer:
         self.characters = characters
         self.font = font
         self.random = np.random.RandomState(42)
+        self.noise = 8 * np.random.default_rng(42).standard_normal(NOISE, np.float32)
+        self.loaded: dict[int, ImageFont.FreeTypeFont | ImageFont.ImageFont] = {}  # the font in each size
 
     def fonts(self, size: int) -> "ImageFont.FreeTypeFont | ImageFont.ImageFont":
-        return ImageFont.truetype(self.font, size) if self.font else ImageFont.load_default(size)
+        if size not in self.loaded:
+            self.loaded[size] = ImageFont.truetype(self.font, size) if self.font else ImageFont.load_default(size)
+        return self.loaded[size]
 
     def word(self) -> str:
         """Three to six random characters."""
@@ -89,8 +94,10 @@ class Writer:
         """A noisy colour image, and how dark it is: True where writing must be bright."""
         dark = bool(self.random.randint(2))
         base = self.random.uniform(10, 80, 3) if dark else self.random.uniform(175, 245, 3)
-        noise = self.random.normal(0, 8, (height, width, 3))
-        return Image.fromarray(np.clip(base + noise, 0, 255).astype(np.uint8)), dark
+        numbers = height * width * 3
+        start = self.random.randint(NOISE - numbers)
+        picture = self.noise[start : start + numbers].reshape(height, width, 3) + base.astype(np.float32)
+        return Image.fromarray(np.clip(picture, 0, 255, out=picture).astype(np.uint8)), dark
 
     def ink(self, dark: bool) -> "tuple[int, ...]":
         """A colour that can be read on such a background."""
@@ -136,7 +143,7 @@ def write_set(folder: str, label_file: str, draw: "Callable[[], tuple[Image.Imag
     for number in range(count):
         picture, label = draw()
         name = f"{number:05d}.png"
-        picture.save(os.path.join(folder, name))
+        picture.save(os.path.join(folder, name), compress_level=0)  # noise hardly gets smaller, and takes long
         lines.append(f"{name}\t{label}\n")
     generator.write_file(os.path.join(folder, label_file), "".join(lines).encode())
 

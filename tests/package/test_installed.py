@@ -27,8 +27,8 @@ TOOLS = sorted({name for file, name in typed.WORDS.items() if name and (ROOT / f
 NEED_NUMPY = {name for name in TOOLS if name.startswith("prepare ")}
 HAVE_HELP = sorted({*TOOLS, *SCRIPTS} - NEED_NUMPY)
 MODULE = ("-m", "mindspore_launch")
-# What commands print with --help, {command: [exit code, text]}: a fork each, that has what all of them import.
-HELPS = """
+# What commands print, {command: [exit code, text]}: a fork each, that has what all of them import.
+PRINTS = """
 import importlib, json, os, sys, tempfile
 sys.path[0] = os.path.dirname(sys.argv[1])
 import mindspore_launch.__main__ as front
@@ -41,7 +41,7 @@ for name in sys.argv[2:]:
         if child == 0:
             os.dup2(file.fileno(), 1)
             os.dup2(1, 2)
-            sys.argv = [sys.argv[1], *name.split(), "--help"]
+            sys.argv = [sys.argv[1], *name.split()]
             code = 1
             try:
                 code = front.main()
@@ -223,18 +223,22 @@ def test_rank_tables(user):
     assert "hccl_tools/" not in told and ".py" not in told
 
 
+TOPICS = [*pages.topics(), "launch", "scripts"]
+
+
 @pytest.fixture(scope="module")
-def helps(reader):
-    """{command: [exit code, what it prints with --help]}"""
-    return json.loads(reader.types("python", "-c", HELPS, reader.installed.bin / "mslaunch", *HAVE_HELP))
+def told(reader):
+    """{command: [exit code, what it prints]} of all that only print."""
+    commands = [*(f"{name} --help" for name in HAVE_HELP), *(f"help {name}" for name in TOPICS)]
+    return json.loads(reader.types("python", "-c", PRINTS, reader.installed.bin / "mslaunch", *commands))
 
 
 @pytest.mark.parametrize("name", HAVE_HELP)
-def test_every_command_has_its_help(helps, name):
-    status, told = helps[name]
-    assert status == 0 and not re.search('File ".*/mindspore_launch/', told), told
-    assert re.search(rf"(?im)^(?:usage:|  ).* ?mslaunch {name}\b", told), told
-    others = "\n".join(line for line in told.splitlines() if "sbatch" not in line)  # which takes a file of a shell
+def test_every_command_has_its_help(told, name):
+    status, text = told[f"{name} --help"]
+    assert status == 0 and not re.search('File ".*/mindspore_launch/', text), text
+    assert re.search(rf"(?im)^(?:usage:|  ).* ?mslaunch {name}\b", text), text
+    others = "\n".join(line for line in text.splitlines() if "sbatch" not in line)  # which takes a file of a shell
     assert not re.search(r"bash (?:\S*/)?scripts/|python (?:\S*/)?(?:tools|hccl_tools)/", others), told
 
 
@@ -244,10 +248,11 @@ def test_what_lacks_a_package_says_so_by_its_own_name(reader):
         assert re.fullmatch(rf"mslaunch {name}: \S+ has no numpy; install it: \S+ -m pip install numpy\n", told), told
 
 
-def test_every_topic_has_its_page(reader):
-    for name in [*pages.topics(), "launch", "scripts"]:
-        told = reader.types("mslaunch", "help", name)
-        assert len(told) > 300 and "<!--" not in told, name
+def test_every_topic_has_its_page(reader, told):
+    for name in TOPICS:
+        status, text = told[f"help {name}"]
+        assert status == 0 and len(text) > 300 and "<!--" not in text, name
+        assert not re.search('File ".*/mindspore_launch/', text), text
     assert "kubernetes" in reader.types("mslaunch", "help", "kubernets", status=2)
 
 

@@ -3,7 +3,7 @@
 import example_checks
 import pytest
 from needs import needs, needs_packages
-from run_page.browsed import AXE, BROKEN, NARROW, PHONE, WIDE, WIDER, asked_for, axe_script, driving, show
+from run_page.browsed import BROKEN, NARROW, PHONE, WIDE, WIDER, asked_for, axe_finds, axe_script, driving, show
 
 from tools.pages import page_pictures
 from tools.preflight import page
@@ -29,8 +29,7 @@ def test_the_page_is_whole_and_readable_by_everybody(driver, tmp_path, state):
     for width in (WIDE, PHONE):
         for dark in (False, True):
             show(driver, str(path), width, dark)
-            driver.execute_script(axe_script())
-            assert driver.execute_async_script(AXE) == [], (width, dark)
+            assert axe_finds(driver, axe_script(), colours=dark) == [], (width, dark)
             for details in driver.find_elements("css selector", "details"):
                 driver.execute_script("arguments[0].open = true", details)
             assert driver.execute_script("return document.documentElement.scrollWidth") <= width

@@ -12,6 +12,7 @@ SLOW_TESTS=1 includes the blocks that take minutes.  Exit: 0 pages are up to dat
 """
 
 import argparse
+import functools
 import json
 import os
 import re
@@ -195,6 +196,7 @@ def links(text):
                 yield from ((line, address) for address in re.findall(r'\b(?:href|src)="([^"]+)"', child.content))
 
 
+@functools.cache
 def anchors(text):
     """The names that #name can lead to in a page, made of its headings as code hosts make them."""
     found, before = set(re.findall(r'<a (?:id|name)="([^"]+)"', text)), None

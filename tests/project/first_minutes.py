@@ -82,9 +82,6 @@ class Session:
 
     def play(self):
         """Types everything.  Raises CannotRecord."""
-        asked = ["-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", "-d", str(self.world.home)]
-        if _run([self.python, *asked, "hatchling"], self.world.home, self.env)[0]:
-            raise CannotRecord("pip reaches no package index")
         where = self.world.folder
         for typed, code, block in commands():
             if block is None:
@@ -116,9 +113,16 @@ class Session:
         line = typed.replace("python -m venv", f"{self.python} -m venv", 1)
         status, printed = _run(["bash", "-c", line], where, self.env)
         if status:
+            self._ask_index()
             self.wrong.append(f"{typed}: exit code {status}\n{printed}")
         done = re.findall(r"(?m)^Successfully installed .*?(mindspore-launch-\S+)", printed)
         self._show(typed, f"...\nSuccessfully installed {done[0]} ...\n" if done else "")
+
+    def _ask_index(self):
+        """Raises CannotRecord where pip cannot get what builds the package.  Only a failure needs the answer."""
+        asked = ["-m", "pip", "--disable-pip-version-check", "download", "-q", "--no-deps", "-d", str(self.world.home)]
+        if _run([self.python, *asked, "hatchling"], self.world.home, self.env)[0]:
+            raise CannotRecord("pip reaches no package index")
 
     def _show(self, typed, printed):
         self.lines += [f"$ {typed}", *printed.splitlines()]

@@ -12,7 +12,7 @@ ROOT = documents.ROOT
 
 
 def build(folder, menu=None):
-    """Runs mkdocs with the pages in folder/pages; the site is in folder/html.  menu: instead of the one in mkdocs.yml."""
+    """Runs mkdocs with the pages in folder/pages; the site is in folder/html.  menu: in place of that of mkdocs.yml."""
     settings = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").replace("site/", f"{folder}/")
     if menu:
         settings = re.sub(r"^nav:.*?(?=^\S|\Z)", f"nav: {json.dumps(menu)}\n", settings, flags=re.M | re.S)

@@ -1,4 +1,8 @@
+import json
+import os
 import re
+import subprocess
+import sys
 
 import needs
 import pytest
@@ -32,6 +36,24 @@ def test_every_text_of_the_chinese_page_is_chinese():
         told = commands.ask(command, "zh")
         for text in (told.purpose, *(option.meaning for option in told.options)):
             assert re.search("[\u4e00-\u9fff]", text), f"{command}: {text}"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_command_that_is_asked_with_others_prints_what_it_prints_alone(language):
+    needs.need_packages()
+    for words in (("bash", "scripts/run_slurm.sh"), (sys.executable, "tools/train.py")):
+        assert commands.text_of(words[1], language) == commands.printed(words, language)
+
+
+def test_a_command_that_fails_among_others_is_left_out(tmp_path):
+    for name, text in (("good.py", "print('help')"), ("bad.py", "raise SystemExit('no')"), ("worse.py", "1 / 0")):
+        (tmp_path / name).write_text(f"if __name__ == '__main__':\n    {text}\n")
+    (tmp_path / "bad.sh").write_text("exit 78\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.pages.asked", "bad.sh", "bad.py", "good.py", "worse.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(commands.ROOT)}, stdout=subprocess.PIPE, check=True,
+    )  # fmt: skip
+    assert json.loads(done.stdout) == {"good.py": "help\n"}
 
 
 def test_what_there_is_to_type_is_read_from_the_folders():

@@ -267,7 +267,7 @@ def test_each_command_has_a_page_in_both_languages(built):
     for command in command_pages.commands():
         for language in command_pages.LANGUAGES:
             text = (built / "pages" / command_pages.path_of(command, language)).read_text(encoding="utf-8")
-            told = commands.read(commands.printed(command.words, language))
+            told = commands.read(command_pages.text_of(command, language))
             assert f"\n{command.typed}" in text or command.name == "run_slurm.sh", command.name
             for option in told.options:
                 assert f"`{option.names[0]}" in text.replace("\\|", "|"), f"{command.name}: {option.names[0]}"
@@ -298,7 +298,7 @@ options:
 
 def test_a_page_has_all_that_help_prints():
     command = command_pages.Command(
-        name="look.py", typed="python tools/look.py", words=("look",), group="A run", installed="mslaunch look"
+        name="look.py", typed="python tools/look.py", file="tools/look.py", group="A run", installed="mslaunch look"
     )  # fmt: skip
     assert (
         command_pages.page(command, "en", HELP)
@@ -347,9 +347,7 @@ def test_a_command_that_cannot_print_its_help_has_no_page(monkeypatch, tmp_path,
 
 
 def test_a_help_that_fails_is_named(monkeypatch, tmp_path, capsys):
-    broken = command_pages.Command(
-        name="x", typed="x", words=("bash", "scripts/no such.sh"), group="A run", installed=""
-    )
+    broken = command_pages.Command(name="x", typed="x", file="scripts/no such.sh", group="A run", installed="")
     monkeypatch.setattr(command_pages, "commands", lambda: [broken])
     assert site.main([str(tmp_path / "pages")]) == 1
     assert "bash 'scripts/no such.sh' --help ended with 127: " in capsys.readouterr().err

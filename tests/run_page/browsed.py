@@ -8,9 +8,11 @@ import os
 from tools.pages import page_pictures
 
 WIDE, PHONE, PAPER = 1400, 390, 703  # PAPER: A4 between the margins of print.css
+EVERY_RULE = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]
+OF_COLOURS = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}  # only these look at colours
 AXE = """
-const done = arguments[arguments.length - 1];
-axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"], resultTypes: ["violations"]})
+const [rules, done] = arguments;
+axe.run(document, {runOnly: rules, resultTypes: ["violations"]})
   .then((found) => done(found.violations.map((one) => [one.id, one.help, one.nodes.length,
     one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160) + " " + node.failureSummary.slice(0, 300))])));
 """
@@ -72,6 +74,12 @@ def show(driver, path, width=WIDE, dark=False, media=""):
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": [scheme]})
     driver.get("file://" + path)
+
+
+def axe_finds(driver, axe, colours=False):
+    """What axe finds wrong with the page, or only with its colours: [rule, what it asks for, how often, where]."""
+    driver.execute_script(axe)
+    return driver.execute_async_script(AXE, OF_COLOURS if colours else EVERY_RULE)
 
 
 def asked_for(driver):

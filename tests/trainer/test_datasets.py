@@ -152,6 +152,7 @@ def test_generated_images_are_in_the_original_format_and_of_ten_classes(cifar, t
     check(cifar, batch_size=50)
     records = np.fromfile(tmp_path / "test_batch.bin", np.uint8).reshape(20, 3073)
     assert sorted(records[:, 0]) == sorted([*range(10)] * 2)
+    assert len(np.unique(records[:, 1:], axis=0)) == 20
     images, labels = read({**cifar, "usage": "test", "augment": False})[0]
     assert list(labels) == list(records[:10, 0])
     plain = images * np.float32(cifar10.DEVIATION)[:, None, None] + np.float32(cifar10.MEAN)[:, None, None]

@@ -58,10 +58,10 @@ class Feature:
         """Called when no rank has written for too long; all of them still run."""
 
     def handed(self) -> None:
-        """Called when TaskD has the ranks: while it has them, it decides what their ends mean."""
+        """Called when TaskD takes over the ranks; from then on it decides what their ends mean."""
 
     def healed(self, member: Member) -> None:
-        """Called when TaskD has the ranks, and this one has failed and may start again, or has started again."""
+        """Called when a rank that TaskD has taken over failed and may start again, or has started again."""
 
     def ending(self, asks: bool) -> None:
         """Called before the members get SIGTERM, for any reason; asks: as a request to save and to end."""
@@ -81,7 +81,7 @@ class Feature:
         """Called when the last attempt has ended, before the exit code is known."""
 
     def settle(self, status: int) -> None:
-        """It is, and nothing has been reported."""
+        """Called when the exit code is known, before anything is reported."""
 
     def fell_silent(self) -> None:
         """Called when all processes next to the launcher have sent their last lines, before the report."""
@@ -99,15 +99,15 @@ class Feature:
         return 0
 
     def others_host(self) -> str:
-        """The host whose failure, signal or limit has ended the attempt here, too."""
+        """The host whose failure, signal or limit also ended the attempt on this host."""
         return ""
 
     def others_end(self) -> bool:
-        """Whether they have ended the job."""
+        """Whether other hosts' launchers have ended the job."""
         return False
 
     def others_again(self) -> bool:
-        """Whether they start it again."""
+        """Whether other hosts' launchers start the job again."""
         return False
 
     def how_far(self) -> tuple[int, int, int, str] | None:

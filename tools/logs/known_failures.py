@@ -124,6 +124,12 @@ def _chinese() -> dict[str, tuple[str, str]]:
 
 def load_file(path: str) -> tuple[list[KnownFailure], list[str]]:
     """The same for one file."""
+    entries, lines = _read(path)
+    return list(map(_made, entries)), lines
+
+
+def _read(path: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The same, with the entries as they are in the file."""
     from tools.config import config_file  # imports yaml, which the compiled entries do not need
 
     try:
@@ -135,7 +141,7 @@ def load_file(path: str) -> tuple[list[KnownFailure], list[str]]:
     lines = [problem.line(document.place(problem.pointer)) for problem in problems]
     if any(problem.pointer.count("/") < 2 for problem in problems):  # no list of entries at all
         return [], lines
-    return [_made(entry) for number, entry in enumerate(document.data["diagnoses"]) if str(number) not in bad], lines
+    return [entry for number, entry in enumerate(document.data["diagnoses"]) if str(number) not in bad], lines
 
 
 def _problems(data: dict[str, Any]) -> list[Problem]:
@@ -189,14 +195,12 @@ def _digest() -> str:
 
 def compile_all() -> str:
     """The text of known_failures.json.  Raises SystemExit with the mistakes in the files."""
-    from tools.config import config_file
-
     entries: list[dict[str, Any]] = []
     for path in (FILE, *FAULTS):
-        _, complaints = load_file(path)
+        found, complaints = _read(path)
         if complaints:
             raise SystemExit("\n".join(complaints))
-        entries += config_file.load(path).data["diagnoses"]
+        entries += found
     for entry in entries:
         if "patterns" in entry:
             entry["texts"] = [literals.texts_of(source) for source in entry["patterns"]]

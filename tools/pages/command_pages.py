@@ -11,7 +11,6 @@ import posixpath
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hccl_tools.common import project, typed
@@ -55,27 +54,25 @@ _OPTIONS = re.compile(r"(?mi)^  -|^(?:positional arguments|位置参数)[:：]$"
 _SPECIAL = re.compile(r"[\\`*_{}\[\]#|~^]")  # for Markdown
 _OUR_PAGE = re.compile(r"(?<![\w/.])docs/(?:zh/)?(?:\w|\\_)+\.md\b", re.ASCII)  # in Markdown
 
-
 _NEEDS = re.compile(r"(?m)^interpreter\.check\((.+)\)")  # the packages without which a command prints nothing
 
 
 class Command(Record):
     name: str  # of its page, such as watch.py
     typed: str  # how a user begins: "python tools/watch.py"
-    words: tuple[str, ...]  # what runs it from the project's folder; `--help` comes after them
+    file: str  # from the project's folder; of mslaunch, none
     group: str  # a key of _GROUPS
     installed: str  # how a user of the installed package begins: "mslaunch watch"
 
 
 def commands() -> list[Command]:
     """The commands that have a page, in the order of the menu: those that can print their help here."""
-    front = (sys.executable, "-m", project.PACKAGE, "help", "launch")
-    found = [Command(name=typed.FRONT, typed=typed.FRONT, words=front, group="Launch", installed=typed.FRONT)]
+    found = [Command(name=typed.FRONT, typed=typed.FRONT, file="", group="Launch", installed=typed.FRONT)]
     found += [
         Command(
             name=name,
             typed=f"bash scripts/{name}",
-            words=("bash", f"scripts/{name}"),
+            file=f"scripts/{name}",
             group=group,
             installed=installed(f"scripts/{name}"),
         )
@@ -87,8 +84,7 @@ def commands() -> list[Command]:
         if lacks(path):
             continue
         group = "Rank tables" if folder == "hccl_tools" else "A run" if name in _OF_A_RUN else "Training"
-        words = (sys.executable, path)
-        found.append(Command(name=name, typed=f"python {path}", words=words, group=group, installed=installed(path)))
+        found.append(Command(name=name, typed=f"python {path}", file=path, group=group, installed=installed(path)))
     return sorted(found, key=lambda command: list(_GROUPS).index(command.group))
 
 
@@ -124,10 +120,14 @@ def group_titles() -> dict[str, str]:
 def pages() -> dict[Path, str]:
     """{path relative to the project's folder: the text} of each command's page, and of the lists, in both languages."""
     listed = [(command, language) for command in commands() for language in LANGUAGES]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        told = list(pool.map(lambda asked: known.printed(asked[0].words, asked[1]), listed))
-    found = {path_of(*asked): page(*asked, text) for asked, text in zip(listed, told)}
+    found = {path_of(*asked): page(*asked, text_of(*asked)) for asked in listed}
     return {**found, **{FOLDERS[language] / INDEX: _index(language) for language in LANGUAGES}}
+
+
+def text_of(command: Command, language: str) -> str:
+    """What `--help` of the command prints in this language."""
+    front = (sys.executable, "-m", project.PACKAGE, "help", "launch")
+    return known.text_of(command.file, language) if command.file else known.printed(front, language)
 
 
 def _index(language: str) -> str:
@@ -137,7 +137,7 @@ def _index(language: str) -> str:
     for group, members in by_group(language).items():
         rows = []
         for command in members:
-            purpose = known.read(known.printed(command.words, language)).purpose
+            purpose = known.read(text_of(command, language)).purpose
             rows.append((f"[{_plain(command.name)}]({command.name}.md)", _plain(purpose)))
         parts += [f"## {group}\n", table(words["rows"].split(" | "), rows)]
     return "\n".join(parts)

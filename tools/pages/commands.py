@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import subprocess
@@ -46,14 +47,27 @@ class Help(Record):
 
 def text_of(command: str, language: str = "en") -> str:
     """The `--help` output of "scripts/x.sh" or "tools/x.py" in this language: en or zh."""
-    return printed(("bash" if command.endswith(".sh") else sys.executable, command), language)
+    alone = ("bash" if command.endswith(".sh") else sys.executable, command)
+    return _together(language).get(command) or printed(alone, language)
+
+
+@functools.cache
+def _together(language: str) -> dict[str, str]:
+    """{command: the same} of those that one process can ask; see asked.py."""
+    words = (sys.executable, "-m", "tools.pages.asked", *(f"scripts/{name}" for name in LAUNCHING), *PYTHON_COMMANDS)
+    told: dict[str, str] = json.loads(_output(words, language))
+    return told
 
 
 @functools.cache
 def printed(words: tuple[str, ...], language: str = "en") -> str:
     """The output of this command with `--help` in this language: en or zh."""
+    return _output((*words, "--help"), language)
+
+
+def _output(words: tuple[str, ...], language: str) -> str:
     return subprocess.run(
-        [*words, "--help"],
+        words,
         cwd=ROOT,
         env={**os.environ, "COLUMNS": "500", "PYTHON": sys.executable, "NO_COLOR": "1", "LAUNCH_LANG": language},
         stdin=subprocess.DEVNULL,
