@@ -36,11 +36,8 @@ def agent(command: str | None = None, version: str | None = None) -> list[str]:
     command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; otherwise those of any.
     """
     places = (0, 1) if version is None else (0,) if version.startswith("4.") else (1,)
-    return [*_split(command or "", [_AGENT[place] for place in places], "ssh"), *_settings(places)]
-
-
-def _settings(places: Sequence[int]) -> list[str]:
-    return _split("", [_ARGUMENTS[place] for place in places], "")
+    program = _split(command or "", [_AGENT[place] for place in places], "ssh")
+    return [*program, *_split("", [_ARGUMENTS[place] for place in places], "")]
 
 
 def _split(typed: str, names: Sequence[str], default: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import signal
 import socket
 import sys
@@ -16,6 +15,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line, short
 from hccl_tools.hosts import elsewhere
 from tools.attempts.wire import Lost
+from tools.launch.hosts.launchers import digest_of
 from tools.launch.request import MAX_RANKS
 from tools.preflight import check, reach, words
 from tools.preflight.difference import BLOCKS, LEVELS
@@ -129,11 +129,7 @@ def alike(place: Place, options: Sequence[str]) -> Alike:
     found = [(tr("the version of this project"), " ".join(version.words()), version.shown())]
     if options:
         found.append((tr("the command"), " ".join(options), short(" ".join(map(one_line, options)), 200)))
-    return [(label, _digest(text), shown) for label, text, shown in found]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return [(label, digest_of(text), shown) for label, text, shown in found]
 
 
 @contextlib.contextmanager

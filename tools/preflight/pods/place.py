@@ -6,7 +6,6 @@ listens, on the scheduler's port: its service lets no other through.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from hccl_tools.common.language import tr
@@ -120,8 +119,7 @@ def _wait(named: int | None, usual: int) -> int:
 
 
 def _digest(*parts: object) -> str:
-    text = " ".join(map(str, (f"preflight {VERSION}", *parts)))
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return launchers.digest_of(" ".join(map(str, (f"preflight {VERSION}", *parts))))
 
 
 def _own_address(job: PodJob) -> str:
