@@ -16,6 +16,7 @@ from hccl_tools.common.words import clauses
 from hccl_tools.machine import host
 from tools.launch.engines import ports
 from tools.launch.engines.msrun import DEFAULT_PORT
+from tools.launch.hosts import launchers
 from tools.launch.pods import pod_job, pod_place, pod_table
 from tools.launch.pods.pod_table import TOO_LATE, NotReady, Patience
 from tools.launch.request import Request
