@@ -211,7 +211,7 @@ def test_packages_that_every_start_compiles_are_named_with_their_folders(tmp_pat
         (tmp_path / name / "__init__.py").write_text("")
     py_compile.compile(f"{tmp_path}/compiled/__init__.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(system.bytecode, "OF_RANKS", ("compiled",))
+    monkeypatch.setattr(distributions, "OF_RANKS", ("compiled",))
     question = asked(tmp_path, modules=["sources", "no_such_module", "../sources"])
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     assert system.collect_bytecode(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
