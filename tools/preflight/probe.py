@@ -14,13 +14,12 @@ import gc
 import os
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
+if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
+    gc.disable()  # it lives for milliseconds, and looking for garbage takes some of them
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-    from tools.preflight.difference import Value
 import contextlib
+import functools
 import json
 import select
 import signal
@@ -28,21 +27,14 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
-from hccl_tools.machine import programs
-
-if not __package__:  # run as a file: import the packages hccl_tools and tools from the project
-    gc.disable()  # it lives for milliseconds, and looking for garbage takes some of them
-    sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-
-import functools
-
 from hccl_tools.hosts import answering
+from hccl_tools.machine import programs
 from tools.preflight import question
 from tools.preflight.facts import files, network, npus, system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tools.preflight.difference import Value
