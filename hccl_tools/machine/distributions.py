@@ -8,6 +8,7 @@ package is judged by one file that each import of it reads.  So a check reads on
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,6 +31,22 @@ NONE, STALE = "none", "stale"  # what a package has; otherwise the tag of anothe
 _HEAD = 16  # bytes: the magic number, flags, and the time and size of the source or its digest
 _MOST_NAMES = 2000  # of a folder that are looked at
 _LONGEST_TAG = 40
+
+# The same for another host's Python, which need not have this project.
+_QUESTION = """\
+import os, sys
+for folder in (folder or "." for folder in sys.path):
+    for name in sorted(os.listdir(folder)) if os.path.isdir(folder) and os.access(folder, os.R_OK) else ():
+        stem, kind = os.path.splitext(name)
+        path = os.path.join(folder, name, "METADATA" if kind == ".dist-info" else "PKG-INFO")
+        if kind in (".dist-info", ".egg-info") and stem.split("-")[0].lower() == NAME and os.path.isfile(path):
+            sys.exit(print(*[line[9:] for line in open(path, errors="replace") if line.startswith("Version: ")][:1]))
+"""
+
+
+def question(name: str) -> str:
+    """A Python program, in one line, that prints the version of the distribution; its name is in small letters."""
+    return f"exec({json.dumps(_QUESTION.replace('NAME', json.dumps(name)))})"
 
 
 class Distributions:

@@ -8,8 +8,7 @@
 load ../helper
 load ../lab/lab
 
-HOSTS=${PREFLIGHT_HOSTS:-6}
-LAST=node$((HOSTS - 1))
+HOSTS=${PREFLIGHT_HOSTS:-4}
 
 setup_file() {
   need ssh ip
@@ -105,33 +104,33 @@ metadata() {
   metadata numpy >/dev/null || skip "needs NumPy"
   sed 's/^Version: .*/Version: 1.0.7/' "$(metadata numpy)" >other/METADATA
   instead 3 "$(metadata numpy)" "$PWD/other/METADATA"
-  finds 1 "  node3: numpy 1.0.7; the other 5 hosts: *"
+  finds 1 "  node3: numpy 1.0.7; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: another version of MindSpore" {
   metadata mindspore >/dev/null || skip "needs MindSpore"
   sed 's/^Version: .*/Version: 2.0.0/' "$(metadata mindspore)" >other/METADATA
-  instead 4 "$(metadata mindspore)" "$PWD/other/METADATA"
-  finds 78 "  node4: MindSpore 2.0.0; the other 5 hosts: *"
+  instead 3 "$(metadata mindspore)" "$PWD/other/METADATA"
+  finds 78 "  node3: MindSpore 2.0.0; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: a package that is not installed" {
   metadata numpy >/dev/null || skip "needs NumPy"
   local -r site=$(dirname "$(dirname "$(metadata numpy)")") over=/run/lab/site
-  as_root 5 mkdir -p "$over/upper" "$over/work"
+  as_root 3 mkdir -p "$over/upper" "$over/work"
   local name
   for name in numpy "$(basename "$(dirname "$(metadata numpy)")")"; do
-    as_root 5 mknod "$over/upper/$name" c 0 0 || skip "needs root: only root can hide a folder of an overlay"
+    as_root 3 mknod "$over/upper/$name" c 0 0 || skip "needs root: only root can hide a folder of an overlay"
   done
-  as_root 5 mount -t overlay -o "lowerdir=$site,upperdir=$over/upper,workdir=$over/work" overlay "$site"
-  undo as_root 5 umount "$site"
-  finds 78 "  node5: no numpy; the other $((HOSTS - 1)) hosts: *"
+  as_root 3 mount -t overlay -o "lowerdir=$site,upperdir=$over/upper,workdir=$over/work" overlay "$site"
+  undo as_root 3 umount "$site"
+  finds 78 "  node3: no numpy; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: another file of the program" {
   printf 'x = 2\n' >other/own.py
-  instead 4 "$PWD/own.py" "$PWD/other/own.py"
-  finds 78 "  node4: own.py has sha256 *; the other 5 hosts: *"
+  instead 3 "$PWD/own.py" "$PWD/other/own.py"
+  finds 78 "  node3: own.py has sha256 *; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: another rank table" {
@@ -141,12 +140,12 @@ metadata() {
   server_table "${servers[@]}"
   { cat hccl.json && printf ' '; } >other/hccl.json
   instead 2 "$PWD/hccl.json" "$PWD/other/hccl.json"
-  finds 78 "  node2: the rank table has sha256 *; the other 5 hosts: *" hccl.json
+  finds 78 "  node2: the rank table has sha256 *; the other $((HOSTS - 1)) hosts: *" hccl.json
 }
 
 @test "faults: data that are not there" {
   small 1 "$PWD/data" 1m
-  finds 1 "  node1: 0 files in the folder of the data; the other 5 hosts: 1"
+  finds 1 "  node1: 0 files in the folder of the data; the other $((HOSTS - 1)) hosts: 1"
 }
 
 @test "faults: a full log folder" {
@@ -171,14 +170,14 @@ metadata() {
 
 @test "faults: a low limit of open files" {
   over_logins
-  printf 'ulimit -n 256\n' >"$LOGINS/node5"
-  finds 1 "  node5: *256*" "${SSH[@]}"
+  printf 'ulimit -n 256\n' >"$LOGINS/node3"
+  finds 1 "  node3: *256*" "${SSH[@]}"
 }
 
 @test "faults: a variable that one host adds, which is a secret" {
   over_logins
   printf 'export MS_ACCESS_TOKEN=hunter2-hunter2\n' >"$LOGINS/node1"
-  finds 1 "  node1: MS_ACCESS_TOKEN=<????????>; the other 5 hosts: MS_ACCESS_TOKEN is not set" "${SSH[@]}" --output page.html
+  finds 1 "  node1: MS_ACCESS_TOKEN=<????????>; the other $((HOSTS - 1)) hosts: MS_ACCESS_TOKEN is not set" "${SSH[@]}" --output page.html
   [[ $output != *hunter2* ]]
   grep -q node1 page.html
   run ! grep hunter2 page.html
@@ -187,7 +186,7 @@ metadata() {
 @test "faults: another time zone" {
   [[ -e /usr/share/zoneinfo/Asia/Tokyo && -e /etc/localtime ]] || skip "needs time zones"
   instead 2 "$(readlink -f /etc/localtime)" /usr/share/zoneinfo/Asia/Tokyo
-  finds 1 "  node2: *+0900*; the other 5 hosts: *"
+  finds 1 "  node2: *+0900*; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: a clock that is seven minutes ahead" {
@@ -216,23 +215,23 @@ C
   local -r all=$(taskset -pc $$ | sed 's/.*: //')
   as_root 3 bash -c 'taskset -pc "$1" "$(</run/sshd.pid)"' - "${all%%[,-]*}"
   undo as_root 3 bash -c "taskset -pc $all \$(</run/sshd.pid)"
-  finds 1 "  node3: 1 processor; the other 5 hosts: *"
+  finds 1 "  node3: 1 processor; the other $((HOSTS - 1)) hosts: *"
 }
 
 @test "faults: an MTU" {
-  as_root 4 ip link set eth0 mtu 1400
-  undo as_root 4 ip link set eth0 mtu 1500
-  finds 1 "  node4: MTU 1400; the other 5 hosts: 1500"
+  as_root 3 ip link set eth0 mtu 1400
+  undo as_root 3 ip link set eth0 mtu 1500
+  finds 1 "  node3: MTU 1400; the other $((HOSTS - 1)) hosts: 1500"
 }
 
 @test "faults: a port that a host drops" {
-  as_root 5 ip rule add pref 50 iif eth0 ipproto tcp dport 60000 blackhole || skip "this kernel has no rules for ports"
-  undo as_root 5 ip rule del pref 50
-  as_root 5 ip rule add pref 100 lookup local
-  undo as_root 5 ip rule del pref 100
-  as_root 5 ip rule del pref 0 lookup local
-  undo as_root 5 ip rule add pref 0 lookup local
-  finds 78 "  $LAST: no connection from other hosts succeeds at port 60000: nothing comes back*"
+  as_root 3 ip rule add pref 50 iif eth0 ipproto tcp dport 60000 blackhole || skip "this kernel has no rules for ports"
+  undo as_root 3 ip rule del pref 50
+  as_root 3 ip rule add pref 100 lookup local
+  undo as_root 3 ip rule del pref 100
+  as_root 3 ip rule del pref 0 lookup local
+  undo as_root 3 ip rule add pref 0 lookup local
+  finds 78 "  node3: no connection from other hosts succeeds at port 60000: nothing comes back*"
 }
 
 @test "faults: a port that a program has" {
@@ -256,7 +255,7 @@ C
   finds 1 "  node2: what goes to other hosts, and comes from there, is slow: 256 KiB take longer than 1 s"
 }
 
-# npus FILE TEXT: every host has two simulated NPUs; for npu-smi of node4 the file of its description has the text.
+# npus FILE TEXT: every host has two simulated NPUs; for npu-smi of node3 the file of its description has the text.
 npus() {
   local host
   over_logins
@@ -266,15 +265,15 @@ npus() {
   cp -r sim other/sim
   [[ $# -eq 0 ]] || printf '%s\n' "$2" >"other/sim/$1"
   for ((host = 0; host < HOSTS; host++)); do
-    printf 'export PATH=%q:$PATH NPU_SIM=%q\n' "$PWD/bin" "$PWD/$([[ $host -ne 4 ]] || echo other/)sim" >"$LOGINS/node$host"
+    printf 'export PATH=%q:$PATH NPU_SIM=%q\n' "$PWD/bin" "$PWD/$([[ $host -ne 3 ]] || echo other/)sim" >"$LOGINS/node$host"
   done
   export PATH=$PWD/bin:$PATH NPU_SIM=$PWD/sim
 }
 
-# card FILE TEXT: for hccn_tool of node4 the file of its cards' description has the text.
+# card FILE TEXT: for hccn_tool of node3 the file of its cards' description has the text.
 card() {
-  printf '%s\n' "$2" >"$LAB/host4/cards/$1"
-  undo rm "$LAB/host4/cards/$1"
+  printf '%s\n' "$2" >"$LAB/host3/cards/$1"
+  undo rm "$LAB/host3/cards/$1"
 }
 
 @test "faults: NPUs that are alike are nothing to say" {
@@ -284,32 +283,32 @@ card() {
 
 @test "faults: a process of an earlier job on a device" {
   npus held_1 '4711 310 python'
-  finds 78 "  node4: NPUs that a process holds: 1: *4711*" "${SSH[@]}"
+  finds 78 "  node3: NPUs that a process holds: 1: *4711*" "${SSH[@]}"
 }
 
 @test "faults: an NPU that is not well" {
   npus health_0 Alarm
-  finds 78 "  node4: NPUs that are not healthy: 0: Alarm" "${SSH[@]}"
+  finds 78 "  node3: NPUs that are not healthy: 0: Alarm" "${SSH[@]}"
 }
 
 @test "faults: an NPU less" {
   npus devices 1
-  finds 1 "  node4: NPUs 0; the other 5 hosts: 0,1" "${SSH[@]}"
+  finds 1 "  node3: NPUs 0; the other $((HOSTS - 1)) hosts: 0,1" "${SSH[@]}"
 }
 
 @test "faults: an NPU whose link is down" {
   npus
   card link_1 DOWN
-  finds 78 "  node4: NPUs whose network link is down: 1" "${SSH[@]}"
+  finds 78 "  node3: NPUs whose network link is down: 1" "${SSH[@]}"
 }
 
 @test "faults: TLS on one side only" {
   npus
-  local -r cards=$LAB/host4/cards/hccn.conf
+  local -r cards=$LAB/host3/cards/hccn.conf
   cp "$cards" other/hccn.conf
   undo cp "$PWD/other/hccn.conf" "$cards"
   printf 'tls_enable_%d=1\n' 0 1 >>"$cards"
-  finds 78 "  node4: TLS switch 1 of the NPUs; the other 5 hosts: 0" "${SSH[@]}"
+  finds 78 "  node3: TLS switch 1 of the NPUs; the other $((HOSTS - 1)) hosts: 0" "${SSH[@]}"
 }
 
 @test "faults: a host whose sshd says nothing" {
@@ -319,9 +318,9 @@ card() {
 }
 
 @test "faults: a host without a cable" {
-  "$LAB_SH" link 5 down
-  undo "$LAB_SH" link 5 up
-  finds 78 "  $LAST: no answer; *"
+  "$LAB_SH" link 3 down
+  undo "$LAB_SH" link 3 up
+  finds 78 "  node3: no answer; *"
 }
 
 @test "faults: all of them are gone afterwards" {

@@ -5,6 +5,8 @@ import os
 import py_compile
 import random
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -311,6 +313,18 @@ def test_a_module_has_the_distribution_that_names_it(installed):
 def test_what_is_left_of_an_old_version_does_not_hide_the_new_one(installed, tmp_path):
     installed[0]("mindspore-2.6.0.dist-info/METADATA", "Name: mindspore\nVersion: 2.6.0\n")
     assert distributions.Distributions([str(tmp_path / "site")]).find("mindspore") == ("mindspore", "2.6.0")
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [("pyyaml", "6.0.1"), ("mindspore", "2.6.0"), ("easy_install", "1.0"), ("x", "")]
+)
+def test_another_python_is_asked_for_the_version_in_one_line(installed, tmp_path, name, version):
+    installed[0]("mindspore-2.6.0.dist-info/METADATA", "Name: mindspore\nVersion: 2.6.0\n")
+    installed[0]("easy_install.egg-info/PKG-INFO", "Name: easy_install\nVersion: 1.0\n")
+    words = [sys.executable, "-S", "-c", distributions.question(name)]
+    path = os.pathsep.join(["/no/such/folder", str(tmp_path / "site")])
+    said = subprocess.run(words, env={"PYTHONPATH": path}, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == version.split() and "\n" not in words[-1]
 
 
 def test_a_folder_without_code_is_no_module(tmp_path, monkeypatch):

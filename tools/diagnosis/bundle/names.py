@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
-import os
 
 SHORTEST = 8  # characters of a value that is looked for wherever it may be, and of a token
 

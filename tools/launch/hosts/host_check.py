@@ -17,7 +17,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from hccl_tools.hosts import elsewhere, node_sets, ssh, together
 from hccl_tools.hosts.ssh import Call
-from hccl_tools.machine import programs
+from hccl_tools.machine import distributions, programs
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import facts
 from tools.launch.engines.facts import OF_SBATCH
@@ -31,7 +31,6 @@ _MOST_SECONDS = 60  # for each of many, whose connections share the cores of thi
 _MOST_DROPPED = 2  # connections; a single one may have another cause
 _MOST_NAMED = 8  # hosts, or sets of them, in one line
 _MARK = "launch-host-check"
-_MINDSPORE = "from importlib import metadata as m; print(m.version('mindspore'))"
 _SRUN_SECONDS = 60  # for a few nodes; Slurm starts a step within one second, unless it is busy
 _NODE_MARK = "launch-node-check"
 
@@ -128,7 +127,7 @@ def questions(request: Request, version: str | None, prefix: str | None) -> str:
             f'echo {_MARK} mpi "{mpi}"' if version else "true",
             f"echo {_MARK} devices $(cd /dev && echo davinci[0-9]*)",
             f"echo {_MARK} python $({python} --version 2>&1)",
-            f"echo {_MARK} mindspore $({python} -c {shlex.quote(_MINDSPORE)} 2>/dev/null)",
+            f"echo {_MARK} mindspore $({python} -c {shlex.quote(distributions.question('mindspore'))} 2>/dev/null)",
         ]
     )
 
@@ -143,12 +142,7 @@ def project_question() -> str:
 
 def expected(version: str | None, prefix: str | None) -> dict[str, str | None]:
     """The answers of this host, {name: value}; "prefix": Open MPI's folder, if it must be the same everywhere."""
-    from importlib import metadata
-
-    try:
-        mindspore: str = metadata.version("mindspore")
-    except metadata.PackageNotFoundError:
-        mindspore = ""
+    _, mindspore = distributions.Distributions().find("mindspore") or ("", "")
     return {"mpi": version, "prefix": prefix, "python": "Python " + sys.version.split()[0], "mindspore": mindspore}
 
 

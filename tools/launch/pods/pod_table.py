@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 
 from hccl_tools.build import from_legacy
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tools.launch.request import Request
 
     T = TypeVar("T")
-import time
 
 COMPLETED = "completed"
 # By which a pod knows itself, in this order.  Beside a container_ip the other two are the node's, which another pod, of
