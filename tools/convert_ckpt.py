@@ -33,7 +33,7 @@ except ImportError:  # copied without the rest of the project
 
 interpreter.check()
 
-from hccl_tools.common import how_far, json_form
+from hccl_tools.common import documents, how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
 from hccl_tools.common.words import count, one_line
@@ -79,7 +79,7 @@ def make(options: Namespace) -> None:
             os.replace(os.path.join(work, "target"), options.target)
     except OSError as error:
         raise CheckpointError(one_line(error)) from error
-    print(json_form.text(described(options.target, files, strategy)) if options.json else options.target)
+    print(documents.json_text(described(options.target, files, strategy)) if options.json else options.target)
 
 
 def described(target: str, files: "dict[int, str]", strategy: "str | None") -> dict:

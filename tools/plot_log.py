@@ -30,7 +30,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import how_far, json_form, option_table
+from hccl_tools.common import documents, how_far, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
@@ -71,7 +71,7 @@ def show(folder: str, output: "str | None", as_json: bool) -> int:
         return 1
     found = [one for one in outliers.find(data.curves) if one.field in table.FIELDS.values()]
     if as_json:
-        print(json_form.text(table.document(data, found, folder)))
+        print(documents.json_text(table.document(data, found, folder)))
         return draw(data, found, output, True) if output else 0
     for line in table.lines(data, found):
         print(line)

@@ -28,7 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import documents
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         path = document.write(runs, options.output)
     finally:
         gc.enable()
-    print(json_form.text({"file": os.path.abspath(path), "runs": runs}) if options.json else one_line(path))
+    print(documents.json_text({"file": os.path.abspath(path), "runs": runs}) if options.json else one_line(path))
     return 0
 
 

@@ -28,7 +28,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import colours, how_far, json_form
+from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -95,7 +95,7 @@ def clean(runs: "list[listing.Run]", options: argparse.Namespace) -> int:
             print(f"{one_line(run.folder)}  {size_of(size)}{note}")
     code = remove(old, sum(sizes), options.yes)
     if options.json:
-        print(json_form.text([listing.of_removal(run, size) for run, size in zip(old, sizes)]))
+        print(documents.json_text([listing.of_removal(run, size) for run, size in zip(old, sizes)]))
     return code
 
 

@@ -29,7 +29,7 @@ except ImportError:  # copied without the rest of the project
 interpreter.check("yaml", "rich")
 
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form, option_table
+from hccl_tools.common import documents, option_table
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import seconds
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.once or options.json:
         view = watcher.look(time.monotonic(), time.time())
         if options.json:
-            print(json_form.text(snapshot.of(view)))
+            print(documents.json_text(snapshot.of(view)))
         else:
             loop.show(view, console)
         return 0

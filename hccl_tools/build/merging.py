@@ -222,7 +222,7 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
             "{name}: already contains the servers of {names} (the result of an earlier merge?); leave out this "
             "table, or the tables of those servers",
             name=inputs[number].name,
-            names=_listed(inputs, others),
+            names=some([inputs[number].name for number in others], 3),
         )
 
     pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
@@ -253,10 +253,6 @@ def _earlier_results(inputs: Sequence[Named], shared: Iterable[list[int]]) -> di
         if all(_ids(inputs[other]) < mine for other in others):
             found[number] = sorted(others)
     return found
-
-
-def _listed(inputs: Sequence[Named], numbers: Sequence[int]) -> str:
-    return some([inputs[number].name for number in numbers], 3)
 
 
 def _repeated_addresses(inputs: Iterable[Named]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from hccl_tools.common import json_form
+from hccl_tools.common import documents
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.refusal import misused
@@ -29,7 +29,7 @@ def deliver(table: JsonObject, options: Namespace, name: str, facts: JsonObject,
         print(rank_table.dump(table))
         return
     path = save(table, options.output or name, tell)
-    print(json_form.text({**described(table, path), **facts}) if options.json else path)
+    print(documents.json_text({**described(table, path), **facts}) if options.json else path)
 
 
 def described(table: JsonObject, path: str) -> JsonObject:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import host_950, output, super_pod
+from hccl_tools.build import output, rank_lists
 from hccl_tools.check import rules, verdict
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
@@ -12,9 +13,14 @@ from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, count, named, one_line
-from hccl_tools.machine import hccn, host, root_info, visible
+from hccl_tools.machine import driver, hccn, host, programs, visible
 from hccl_tools.table import device_range, rank_table
 from hccl_tools.table.address import family
+
+DEVICES = 16  # of an A3 host
+_SECONDS = 30  # limit of one npu-smi, which takes a second or two on a busy host
+_NONE = "does not support querying spod-info"
+_FIELD = re.compile(r"^\s*(SDID|Super Pod ID)\s*:\s*([0-9]{1,10})\s*$", re.MULTILINE)
 
 
 class Wanted(Record):
@@ -27,14 +33,14 @@ class Wanted(Record):
     visible_devices: str | None = None
     server_ip: str | None = None
     hccn_conf: str = hccn.DEFAULT_CONF
-    root_info: str = root_info.DEFAULT
+    root_info: str = rank_lists.ROOT_INFO
     chip: str | None = None
     origin: str = ""
 
 
 def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The checked table; `tell` is called with what the user should know about it.  Raises Refusal."""
-    if wanted.chip == host_950.CHIP:
+    if wanted.chip == rank_lists.CHIP:
         return _build_950(wanted, tell)
     devices = chosen_devices(wanted)
     server_id = wanted.server_ip or host.address()
@@ -43,11 +49,11 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
             "--server_ip {server_id} is not an IPv4 or IPv6 address; write one such as 10.0.0.1",
             server_id=one_line(server_id),
         )
-    pod, why_none = super_pod.of_devices(devices) if wanted.chip == "A3" else (None, None)
+    pod, why_none = super_pod_of(devices) if wanted.chip == "A3" else (None, None)
     found, source = hccn.addresses(devices, wanted.hccn_conf, wanted.chip in ("A2", "A3"))
     table = rank_table.build([(device, found[device]) for device in devices], server_id)
     if pod:
-        table = super_pod.add(table, pod)
+        table = with_super_pod(table, pod)
     _tell_problems(verdict.check(table, wanted.chip), tell)
     tell(
         tr(
@@ -69,7 +75,7 @@ def build(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
 def _build_950(wanted: Wanted, tell: Callable[[str], None]) -> JsonObject:
     """The same of a 950 host: its table has networks instead of addresses, and no server."""
     devices = chosen_devices(wanted)
-    table, problems = host_950.table(devices, root_info.read(wanted.root_info))
+    table, problems = rank_lists.of_950(devices, rank_lists.read_root_info(wanted.root_info))
     _tell_problems(problems, tell)
     tell(
         tr(
@@ -106,10 +112,10 @@ def _seen(wanted: Wanted) -> list[int]:
         raise Refusal(USAGE, *error.lines) from error
     if wanted.devices is None and shown.ids is not None:
         return list(shown.ids)
-    if wanted.devices is None and wanted.chip == host_950.CHIP:
-        devices = sorted(root_info.read(wanted.root_info).entries)
+    if wanted.devices is None and wanted.chip == rank_lists.CHIP:
+        devices = sorted(rank_lists.read_root_info(wanted.root_info).entries)
     else:
-        every = f"[0,{super_pod.DEVICES})" if wanted.chip == "A3" else "[0,8)"
+        every = f"[0,{DEVICES})" if wanted.chip == "A3" else "[0,8)"
         devices = list(device_range.parse(wanted.devices or every))
     if hidden := [device for device in devices if shown.hides(device)]:
         raise Refusal(USAGE, *shown.refusal(hidden).lines)
@@ -145,3 +151,117 @@ def chosen_devices(wanted: Wanted) -> Sequence[int]:
     if problem:
         raise Refusal(USAGE, clauses(*problem))
     return devices
+
+
+class SuperPod(Record):
+    """A super pod and the SDIDs of this host's devices in it."""
+
+    super_pod_id: str
+    super_device_ids: dict[int, str]
+
+
+class SuperPodError(Refusal):
+    """npu-smi gives no usable answer: the line names the device, what was asked, and what to do."""
+
+    def __init__(self, message: str, **values: object) -> None:
+        super().__init__(BAD, tr(message, **values))
+
+
+def super_pod_of(device_ids: Sequence[int]) -> tuple[SuperPod | None, str | None]:
+    """(SuperPod, None) of this host's devices, or (None, why not) where there is no super pod.
+
+    All devices are asked at the same time.  Raises SuperPodError if npu-smi gives no clear answer.
+    """
+    if driver.find(driver.NPU_SMI) is None:
+        return None, driver.missing(driver.NPU_SMI)[0]
+    chips = _chips(device_ids)
+    answers = {device: _spod_info(device, *chips[device], answer) for device, answer in _ask(chips).items()}
+    inside = {device: found for device, found in answers.items() if found}
+    if not inside:
+        return None, tr("npu-smi reports that this host is not in a super pod")
+    for device, (npu, chip) in chips.items():
+        if device not in inside:
+            raise SuperPodError(
+                "device {device} is not in a super pod, but other devices of this host are; see `npu-smi info -t "
+                "spod-info -i {npu} -c {chip}`",
+                device=device,
+                npu=npu,
+                chip=chip,
+            )
+    pods = sorted({pod for _, pod in inside.values()})
+    if len(pods) > 1:
+        raise SuperPodError(
+            "the devices of this host are in several super pods: {pods}; ask its operator", pods=", ".join(pods)
+        )
+    return SuperPod(super_pod_id=pods[0], super_device_ids={device: sdid for device, (sdid, _) in inside.items()}), None
+
+
+def with_super_pod(table: JsonObject, pod: SuperPod) -> JsonObject:
+    """The version 1.2 table of the one server that the 1.0 `table` has, in super pod `pod`."""
+    (server,) = table["server_list"]
+    devices = [_with_super_device_id(device, pod) for device in server["device"]]
+    members = [{"server_id": server["server_id"]}]
+    return {
+        "version": "1.2",
+        "server_count": "1",
+        "server_list": [{"server_id": server["server_id"], "device": devices}],
+        "super_pod_list": [{"super_pod_id": pod.super_pod_id, "server_list": members}],
+        "status": "completed",
+    }
+
+
+def _with_super_device_id(device: dict[str, str], pod: SuperPod) -> dict[str, str]:
+    rest = {key: value for key, value in device.items() if key != "device_id"}
+    number = device["device_id"]
+    return {"device_id": number, "super_device_id": pod.super_device_ids[int(number)], **rest}
+
+
+# ---- npu-smi -------------------------------------------------------------------------------------
+
+
+def _chips(device_ids: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """{device: (NPU, chip)} in the order of `device_ids`, from ``npu-smi info -m``."""
+    answer = programs.ask([driver.word(driver.NPU_SMI), "info", "-m"], _SECONDS)
+    found = host.npu_chips(answer.stdout) if answer.status == 0 else {}
+    if not found:
+        raise SuperPodError(
+            "`npu-smi info -m` names no device: {said}; check the driver with `npu-smi info`", said=_said(answer)
+        )
+    for device in device_ids:
+        if device not in found:
+            there = ",".join(map(str, sorted(found)))
+            raise SuperPodError(
+                "device {device} is not there: `npu-smi info -m` has {there}; choose from those with --devices",
+                device=device,
+                there=there,
+            )
+    return {device: found[device] for device in device_ids}
+
+
+def _ask(chips: dict[int, tuple[int, int]]) -> dict[int, programs.Ended]:
+    """What npu-smi reports about the super pod of each device; all are asked at once."""
+    question = [driver.word(driver.NPU_SMI), "info", "-t", "spod-info"]
+    commands = {device: [*question, "-i", str(npu), "-c", str(chip)] for device, (npu, chip) in chips.items()}
+    return programs.ask_all(commands, _SECONDS)
+
+
+def _spod_info(device: int, npu: int, chip: int, answer: programs.Ended) -> tuple[str, str] | None:
+    """(SDID, super pod id) as text, or None where the device is in no super pod."""
+    if _NONE in answer.stdout + answer.stderr:
+        return None
+    fields = dict(_FIELD.findall(answer.stdout)) if answer.status == 0 else {}
+    if len(fields) == 2:
+        return str(int(fields["SDID"])), str(int(fields["Super Pod ID"]))
+    raise SuperPodError(
+        "device {device} has no SDID: `npu-smi info -t spod-info -i {npu} -c {chip}` printed: {said}; check the "
+        "card with `npu-smi info`",
+        device=device,
+        npu=npu,
+        chip=chip,
+        said=_said(answer),
+    )
+
+
+def _said(answer: programs.Ended) -> str:
+    lines = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()
+    return f"{one_line(lines[0].strip())} (exit {answer.status})"

@@ -61,9 +61,9 @@ def check_bytes(data: bytes, generation: str | None = None) -> tuple[Any, list[P
     table, found = rank_table.parse(data)
     found = found or check(table, generation)
     if found and table is not None:
-        from hccl_tools.table import positions  # only problems need a place
+        from hccl_tools.table import json_faults  # only problems need a place
 
-        found = positions.placed(found, data)
+        found = json_faults.placed(found, data)
     return table, found
 
 

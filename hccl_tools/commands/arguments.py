@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
-from hccl_tools.table import given
+from hccl_tools.table import rank_table
 
 
 def add_generation(parser: Parser, note: str = "") -> None:
@@ -39,7 +39,7 @@ def parse_with_output(parser: Parser, argv: Sequence[str] | None) -> argparse.Na
     """Parses the options of a command with those of `add_output`; ends the command if they contradict each other."""
     options = parser.parse_args(argv)
     parser.refuse_empty(options)
-    if options.output == given.STDIN:  # of an output it is stdout, as elsewhere
+    if options.output == rank_table.STDIN:  # of an output it is stdout, as elsewhere
         options.output, options.stdout = None, True
     if options.stdout and options.output:
         parser.error(tr("--stdout writes no file, so it does not go with --output"))

@@ -40,13 +40,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from hccl_tools.build import host_950, output, this_host
+from hccl_tools.build import output, rank_lists, this_host
 from hccl_tools.commands import arguments, boundary
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal, misused
-from hccl_tools.machine import hccn, host, root_info, visible
+from hccl_tools.machine import hccn, host, visible
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family
 
@@ -80,7 +80,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         ),
     )
     arguments.add_hccn_conf(parser)
-    parser.option("root_info", default=root_info.DEFAULT)
+    parser.option("root_info", default=rank_lists.ROOT_INFO)
     arguments.add_generation(parser, tr("; for A3, the build also queries the super pod"))
     parser.option("hostfile", tr("; the build queries all of them and merges their tables"))
     arguments.add_answer(parser)
@@ -107,9 +107,9 @@ def run(options: argparse.Namespace) -> int:
     )
     if options.answer:
         return answer(wanted)
-    if chip == host_950.CHIP and options.server_ip:
+    if chip == rank_lists.CHIP and options.server_ip:
         raise misused("--server_ip: the table of a 950 host does not contain the host's address; leave the option out")
-    if not options.hostfile or chip != host_950.CHIP or options.devices or options.visible_devices:
+    if not options.hostfile or chip != rank_lists.CHIP or options.devices or options.visible_devices:
         this_host.chosen_devices(wanted)  # a mistake on the command line is one message, not one from every host
     for line in this_host.remarks(wanted):
         say(line)
@@ -125,7 +125,7 @@ def of_this_host(wanted: this_host.Wanted) -> tuple[JsonObject, str]:
     """The table of this host, and the name of its file.  Raises Refusal."""
     table = this_host.build(wanted, say)
     if "rank_list" in table:
-        return table, host_950.file_name(table)
+        return table, rank_lists.file_name_of_950(table)
     server = table["server_list"][0]
     if server["server_id"] == host.LOOPBACK and not wanted.server_ip:
         say(tr("server 127.0.0.1 is right for one server; for several give each its own: --server_ip IP"))
@@ -148,7 +148,7 @@ def of_all_hosts(options: argparse.Namespace, wanted: this_host.Wanted) -> tuple
 def forwarded(options: argparse.Namespace) -> list[str]:
     """The options that every host of a cluster gets."""
     conf = None if options.hccn_conf == hccn.DEFAULT_CONF else os.path.abspath(options.hccn_conf)
-    described = None if options.root_info == root_info.DEFAULT else os.path.abspath(options.root_info)
+    described = None if options.root_info == rank_lists.ROOT_INFO else os.path.abspath(options.root_info)
     devices = options.devices
     if devices is None and options.visible_devices is None and (shown := visible.npus()).limit:
         devices = ",".join(map(str, shown.ids or ()))  # they get this list, and not our variable

@@ -34,7 +34,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import BAD, Refusal, misused
 from hccl_tools.common.words import one_line, some
 from hccl_tools.convert import filling, job, reading, writing
-from hccl_tools.table import device_range, given, rank_table
+from hccl_tools.table import device_range, rank_table
 
 PROGRAM = "convert_hccl.py"
 _MOST_KEYS = 20  # in one message; a table may have any number of keys of its own
@@ -69,7 +69,7 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> int:
     """Reads, converts, checks and writes; returns the exit code."""
-    given.refuse_twice([options.file, *options.facts])
+    rank_table.refuse_twice([options.file, *options.facts])
     target = writing.TARGETS[options.to]
     what = job.words(target)
     try:
@@ -97,7 +97,7 @@ def run(options: argparse.Namespace) -> int:
 
 def of_file(path: str) -> tuple[job.Job, list[str]]:
     """The Job of a file, and what no Job has of it; "-" is standard input.  Raises Refusal."""
-    return reading.read(given.read_bytes(path), given.shown(path))
+    return reading.read(rank_table.bytes_of(path), rank_table.shown_name(path))
 
 
 def completed(found: job.Job, options: argparse.Namespace, target: str) -> job.Job:
@@ -107,7 +107,7 @@ def completed(found: job.Job, options: argparse.Namespace, target: str) -> job.J
             raise misused("--devices is for a list of hosts; this table has the devices of its ranks")
         found = filling.with_devices(found, device_range.parse(options.devices))
     for path in options.facts:
-        found = filling.filled(found, filling.Facts(name=given.shown(path), job=of_file(path)[0]), target)
+        found = filling.filled(found, filling.Facts(name=rank_table.shown_name(path), job=of_file(path)[0]), target)
     if options.layer is not None:
         found = filling.with_addresses(found, int(options.layer))
     if options.job is not None:

@@ -30,7 +30,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD
 from hccl_tools.compare import changes, side, wording
 from hccl_tools.convert import filling, reading
-from hccl_tools.table import given
+from hccl_tools.table import rank_table
 
 PROGRAM = "diff_hccl.py"
 
@@ -55,10 +55,13 @@ def parse_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def run(options: argparse.Namespace) -> int:
     """Reads both, compares and prints; returns the exit code."""
-    given.refuse_twice([options.a, options.b, *options.facts])
-    a, b = (side.of(given.read_bytes(path), given.shown(path)) for path in (options.a, options.b))
+    rank_table.refuse_twice([options.a, options.b, *options.facts])
+    a, b = (side.of(rank_table.bytes_of(path), rank_table.shown_name(path)) for path in (options.a, options.b))
     for path in options.facts:
-        known = filling.Facts(name=given.shown(path), job=reading.read(given.read_bytes(path), given.shown(path))[0])
+        known = filling.Facts(
+            name=rank_table.shown_name(path),
+            job=reading.read(rank_table.bytes_of(path), rank_table.shown_name(path))[0],
+        )
         a, b = (side.with_places(each, known) for each in (a, b))
     for each in (a, b):
         if each.warning:

@@ -31,7 +31,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.machine import host
-from hccl_tools.table import given, rank_table
+from hccl_tools.table import rank_table
 
 PROGRAM = "merge_hccl.py"
 
@@ -94,20 +94,24 @@ def about(table: JsonObject, inputs: Sequence[merging.Named], origin: str) -> st
 
 def read_all(files: Sequence[str]) -> list[merging.Named]:
     """The tables of `files`.  Raises Refusal."""
-    given.refuse_twice(files)
+    rank_table.refuse_twice(files)
     inputs, lines = [], []
     for path in files:
         try:
-            with how_far.doing(tr("reading {path}", path=given.shown(path))):
-                table, problems = given.read(path)
+            with how_far.doing(tr("reading {path}", path=rank_table.shown_name(path))):
+                table, problems = rank_table.read_named(path)
         except rank_table.NotReadable as error:
             raise Refusal(USAGE, clauses(str(error), tr(output.NOT_WRITTEN))) from error
-        lines += [problem.line(given.shown(path)) for problem in problems]
+        lines += [problem.line(rank_table.shown_name(path)) for problem in problems]
         if not problems:
             legacy = from_legacy.converted(table)
             if legacy:
-                say(from_legacy.remark(given.shown(path), ""))
-            inputs.append(merging.Named(name=given.shown(path) if path == given.STDIN else path, table=legacy or table))
+                say(from_legacy.remark(rank_table.shown_name(path), ""))
+            inputs.append(
+                merging.Named(
+                    name=rank_table.shown_name(path) if path == rank_table.STDIN else path, table=legacy or table
+                )
+            )
     if lines:
         raise merging.Refused(BAD, *lines, *(line for item in inputs for line in merging.faults(item)))
     return inputs

@@ -20,13 +20,13 @@ from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy
 from hccl_tools.commands import boundary
-from hccl_tools.common import json_form
+from hccl_tools.common import documents
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal, faulty, misused
 from hccl_tools.machine import interpreter
 from hccl_tools.show import overview
-from hccl_tools.table import given
+from hccl_tools.table import rank_table
 
 PROGRAM = "show_hccl.py"
 
@@ -51,8 +51,8 @@ def parse_arguments(argv: Sequence[str] | None, program: str) -> argparse.Namesp
 
 def run(options: argparse.Namespace, program: str) -> int:
     """Reads and shows; returns the exit code."""
-    file = given.shown(options.file)
-    table, problems = given.read(options.file)
+    file = rank_table.shown_name(options.file)
+    table, problems = rank_table.read_named(options.file)
     if problems:
         raise Refusal(BAD, *(problem.line(file) for problem in problems))
     generation = None if options.generation == "any" else options.generation
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace, program: str) -> int:
         boundary.say(program, f"{file}: {line}")
     boundary.escape_missing_letters()
     if options.json:
-        print(json_form.text(overview.document(view, options.file)))
+        print(documents.json_text(overview.document(view, options.file)))
         return 0
     if options.svg:
         from hccl_tools.show import drawing

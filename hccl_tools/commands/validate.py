@@ -17,21 +17,22 @@ import argparse
 import functools
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, how_far, json_form
+from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, misused
-from hccl_tools.common.words import count
-from hccl_tools.machine import host
-from hccl_tools.table import formats, given, rank_table
-from hccl_tools.table.view import View
+from hccl_tools.common.refusal import USAGE, Refusal, misused
+from hccl_tools.common.words import count, shown
+from hccl_tools.machine import hccn, host, visible
+from hccl_tools.table import formats, rank_table
+from hccl_tools.table.address import is_one_of
+from hccl_tools.table.view import Server, View, names_of, number, objects
 
 PROGRAM = "validate_hccl.py"
 _WORDS = {0: "good", 1: "bad", 2: "unreadable"}
@@ -77,11 +78,11 @@ def run(options: argparse.Namespace) -> int:
     """Judges the files one after the other and prints; returns the exit code."""
     if options.explain:
         return explain(options.explain)
-    given.refuse_twice(options.files)
+    rank_table.refuse_twice(options.files)
     generation, origin = host.chosen_generation(options.generation)
     results = []
     for path in options.files:
-        with how_far.doing(tr("checking {path}", path=given.shown(path))):
+        with how_far.doing(tr("checking {path}", path=rank_table.shown_name(path))):
             results.append(judge(path, generation, options))
         if not options.json:
             print_text(results[-1], origin)
@@ -104,11 +105,11 @@ def explain(code: str) -> int:
 def judge(path: str, generation: str | None, options: argparse.Namespace) -> Judged:
     """The verdict on one file; "-" is standard input."""
     try:
-        data = given.read_bytes(path)
+        data = rank_table.bytes_of(path)
     except rank_table.NotReadable as error:
         return Judged(file=path, exit=USAGE, unreadable=error.reason)
     table, problems = verdict.check_bytes(data, generation)
-    if table is not None and path != given.STDIN and os.path.isfile(path):
+    if table is not None and path != rank_table.STDIN and os.path.isfile(path):
         problems += filter(None, [verdict.path_problem(path)])
     if errors(problems):
         return Judged(file=path, exit=1, problems=problems)
@@ -122,10 +123,9 @@ def judge(path: str, generation: str | None, options: argparse.Namespace) -> Jud
 
 def compare_with_host(table: JsonObject, name: str, conf: str, data: bytes) -> list[Problem]:
     """The problems of a good table on this host."""
-    from hccl_tools.check import against_host
-    from hccl_tools.table import positions
+    from hccl_tools.table import json_faults
 
-    return positions.placed(against_host.problems(table, name, conf), data)
+    return json_faults.placed(problems(table, name, conf), data)
 
 
 def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
@@ -141,7 +141,7 @@ def counts(table: JsonObject, name: str) -> tuple[int | None, int]:
 
 def print_text(result: Judged, origin: str) -> None:
     """Prints one line per problem, then one about the file."""
-    shown = given.shown(result.file)
+    shown = rank_table.shown_name(result.file)
     if result.unreadable:
         say(f"{shown} {result.unreadable}", colours.MISTAKE)
         return
@@ -178,7 +178,7 @@ def print_json(results: Sequence[Judged], generation: str | None) -> None:
             entry["unreadable"] = result.unreadable
         entry["problems"] = [problem_as_dict(problem) for problem in result.problems]
         files.append(entry)
-    print(json_form.text({"generation": generation, "files": files}))
+    print(documents.json_text({"generation": generation, "files": files}))
 
 
 def problem_as_dict(problem: Problem) -> JsonObject:
@@ -192,3 +192,99 @@ def problem_as_dict(problem: Problem) -> JsonObject:
         "text": problem.text,
         "remedy": problem.remedy,
     }
+
+
+def problems(table: JsonObject, name: str, conf: str = hccn.DEFAULT_CONF) -> list[Problem]:
+    """The Problems of a table of format `name` on this host; `conf` is read where hccn_tool is missing."""
+    view = View(table, name)
+    on_host = _of_servers(view, conf) if view.servers else []  # 2.0 lists ranks and no servers
+    return [*on_host, *_of_environment(view)]
+
+
+def _of_servers(view: View, conf: str) -> list[Problem]:
+    servers = [(names_of(s.entry, s.name), {device: ip for device, ip, _ in _addresses(view, s)}) for s in view.servers]
+    ours = [view.servers[n] for n in host.servers_here(servers, conf)]
+    if ours:
+        return [problem for server in ours for problem in _of_addresses(view, server, conf)]
+    text = tr("none of the {servers} servers is this host", servers=len(servers))
+    return [
+        Problem("host-server", "/" + view.list_key, text, tr("build this host's table with hccl_tools/hccl_tools.py"))
+    ]
+
+
+def _addresses(view: View, server: Server) -> list[tuple[int, str, int]]:
+    """(device id, device_ip, position in the columns) of the devices that have both."""
+    found = ((view.id_numbers[n], view.ips[n], n) for n in server.devices)
+    return [(device, ip, n) for device, ip, n in found if device is not None and ip is not None]
+
+
+def _of_addresses(view: View, server: Server, conf: str) -> Iterator[Problem]:
+    devices = _addresses(view, server)
+    try:
+        found, source = hccn.addresses([device for device, _, _ in devices], conf) if devices else ({}, "")
+    except hccn.AddressError as error:
+        yield Problem("host-address", server.pointer, str(error), tr("without it the addresses cannot be compared"))
+        return
+    for device, ip, n in devices:
+        if not is_one_of(found[device], ip):
+            place = f"{view.place(n)}/{view.ip_key}"
+            text = tr(
+                "device_ip is {ip}, but device {device} has {found} ({source})",
+                ip=shown(ip),
+                device=device,
+                found=found[device],
+                source=source,
+            )
+            yield Problem(
+                "host-address", place, text, tr('write "{found}", or build the table again', found=found[device])
+            )
+
+
+def _of_environment(view: View) -> Iterator[Problem]:
+    """RANK_ID, RANK_SIZE and DEVICE_ID, where they are set."""
+    ranks = _ranks(view)
+    rank, size, device = (os.environ.get(name) for name in ("RANK_ID", "RANK_SIZE", "DEVICE_ID"))
+    if not ranks:  # the legacy cloud format leaves the numbers to HCCL
+        return
+    if size and size != str(len(ranks)):
+        text = tr("RANK_SIZE is {size} but the table has {ranks} ranks", size=shown(size), ranks=len(ranks))
+        yield Problem("host-rank", "", text, tr("set RANK_SIZE={ranks}", ranks=len(ranks)))
+    if not rank:
+        return
+    wanted, place = ranks.get(number(rank), (None, None))
+    if place is None:
+        text = tr("RANK_ID is {rank}, which is not a rank of the table", rank=shown(rank))
+        yield Problem("host-rank", "", text, tr("set RANK_ID to 0 to {last}", last=len(ranks) - 1))
+    elif device and wanted is not None and number(device) != (index := _index(wanted)):
+        text = tr(
+            "rank {rank} is on device {wanted}, but DEVICE_ID is {device}",
+            rank=rank,
+            wanted=wanted,
+            device=shown(device),
+        )
+        remedy = tr("set DEVICE_ID={wanted}, the physical device", wanted=wanted)
+        if index != wanted:
+            remedy = tr(
+                "set DEVICE_ID={index}, the number that processes here use for device {wanted}",
+                index=index,
+                wanted=wanted,
+            )
+        yield Problem("host-rank", place, text, remedy)
+
+
+def _index(device: int) -> int:
+    """DEVICE_ID of a rank on the device with this physical id, in this environment."""
+    try:
+        index = visible.npus().index(device)
+    except Refusal:  # of the variable, which states nothing about the table
+        index = None
+    return device if index is None else index
+
+
+def _ranks(view: View) -> dict[int | None, tuple[int | None, str]]:
+    """{rank: (device id, pointer of its device_id)}."""
+    if view.format == "v2.0":
+        entries = objects(view.table, "rank_list")
+        return {e.get("rank_id"): (e.get("device_id"), f"/rank_list/{n}/device_id") for n, e in entries}
+    rows = zip(view.rank_numbers, view.id_numbers, range(len(view.devices)))
+    return {rank: (device, view.place(row) + "/device_id") for rank, device, row in rows if rank is not None}

@@ -1,4 +1,4 @@
-"""Colours for people at a terminal; files, pipes, logs and JSON never get them.
+"""Colours for people at a terminal; files, pipes, logs and JSON never get them.  And columns of text there.
 
 A line with a colour is a `Styled` text.  Code that does not handle colours sees only the text.  Code that writes to a
 terminal asks `wanted` about that stream.  It adds the escapes as its last step, after the text was made harmless.
@@ -67,3 +67,33 @@ def shown(text: str, style: str, coloured: bool = True) -> str:
     if style in _OF_LABELS:
         size = min((place + 1 for place in map(text.find, _COLONS) if place >= 0), default=0)
     return f"\x1b[{CODES[style]}m{text[:size]}\x1b[0m{text[size:]}" if size else text
+
+
+def columns(text: str) -> int:
+    """The columns that `text` takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    import unicodedata  # not on the path of a launch
+
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def padded(text: str, width: int, left: bool = True) -> str:
+    """The text with blanks to this width, on the left or on the right of its column."""
+    blanks = " " * (width - columns(text))
+    return text + blanks if left else blanks + text
+
+
+def cut(text: str, width: int) -> str:
+    """The text, or its beginning and an ellipsis, so that it takes at most this width."""
+    if columns(text) <= width:
+        return text
+    kept, used = 0, 1
+    for character in text:
+        used += _width(character)
+        if used > width:
+            break
+        kept += 1
+    return text[:kept] + "…"[: max(0, width)]

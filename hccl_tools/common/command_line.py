@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 
-from hccl_tools.common import home, option_table
+from hccl_tools.common import option_table, words
 from hccl_tools.common.language import marked, speaks_chinese, tr
 from hccl_tools.common.refusal import USAGE
 from hccl_tools.common.typed import name_of
@@ -165,11 +165,11 @@ class Parser(argparse.ArgumentParser):
             action.required = False
 
     def _at_home(self, word: str) -> str:
-        """The word with the user's home folder for ~, where it is --option=~/path; see home.py."""
+        """The word with the user's home folder for ~, where it is --option=~/path; see words.with_home."""
         option, equals, value = self._spelt(word).partition("=")
         action = self._option_string_actions.get(option) if equals else None
         is_path = action is not None and str(action.metavar).startswith(_PATHS)
-        return f"{option}={home.path(value)}" if is_path else word
+        return f"{option}={words.with_home(value)}" if is_path else word
 
     def _meant(self, unknown: list[str]) -> str:
         from difflib import get_close_matches  # 2 ms, for a mistake

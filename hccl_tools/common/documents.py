@@ -1,10 +1,12 @@
-"""Reads untrusted or damaged files: JSON values of a given type; refuses folders, pipes and other special files."""
+"""Reads untrusted or damaged files and JSON: a value of an unexpected type counts as missing.  Writes whole files."""
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+from collections.abc import Iterable
 
 from hccl_tools.common.language import marked, tr
 
@@ -37,3 +39,72 @@ def read_json(path: str, errors: str = "strict") -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError(tr(TOO_DEEP)) from error
+
+
+def write_whole(text: str | Iterable[str], path: str, *, mode: int | None = None, errors: str = "strict") -> None:
+    """Writes `text` to `path`; follows a link, does not replace it.  Raises OSError and leaves no part of a file.
+
+    text: also as parts, so that a long one never is in memory as a whole; what they raise leaves no part, either.
+    mode: the permissions of the new file; None: those that the umask allows.
+    errors: what becomes of characters that UTF-8 cannot encode, as for open().
+    """
+    target = os.path.realpath(path)
+    draft = f"{target}.{os.getpid()}.part"
+    with open(draft, "x", encoding="utf-8", errors=errors) as file:  # "x": an existing draft is another process's
+        try:
+            file.writelines([text] if isinstance(text, str) else text)
+            file.flush()
+            os.fsync(file.fileno())
+            if mode is not None:
+                os.chmod(draft, mode)
+            os.replace(draft, target)
+        except BaseException:
+            os.unlink(draft)
+            raise
+
+
+def part(parent: object, key: str) -> dict[str, Any]:
+    """The object parent[key]; empty if there is none."""
+    found = parent.get(key) if isinstance(parent, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def entries(parent: object, key: str) -> list[Any]:
+    """The list parent[key]; empty if there is none."""
+    found = parent.get(key) if isinstance(parent, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def objects(parent: object, key: str) -> list[dict[str, Any]]:
+    """The objects in the list parent[key]."""
+    return [entry for entry in entries(parent, key) if isinstance(entry, dict)]
+
+
+def texts(parent: object, key: str) -> list[str]:
+    """The texts in the list parent[key]."""
+    return [entry for entry in entries(parent, key) if isinstance(entry, str)]
+
+
+def text(parent: object, key: str) -> str | None:
+    """The text parent[key]."""
+    found = parent.get(key) if isinstance(parent, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def number(parent: object, key: str) -> int | None:
+    """The whole number parent[key]; True and False are none."""
+    found = parent.get(key) if isinstance(parent, dict) else None
+    return found if type(found) is int else None
+
+
+def json_text(document: object) -> str:
+    """The document as JSON in ASCII.  JSON has no nan and no inf: those are texts."""
+    return json.dumps(_finite(document), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(inner) for inner in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

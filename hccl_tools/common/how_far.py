@@ -116,7 +116,7 @@ class Screen:
 
     def draw(self) -> None:
         """Draws the line, if it is time for it."""
-        from hccl_tools.common.columns import cut  # a launch, which imports this module, draws nothing
+        from hccl_tools.common.colours import cut  # a launch, which imports this module, draws nothing
 
         with self._lock:
             works = self.works[-1:]

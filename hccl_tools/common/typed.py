@@ -101,7 +101,7 @@ def _of_program(program: str) -> tuple[str, ...]:
 def words(file: str) -> list[str]:
     """The words that start the command whose file in the project is `file`, such as ``tools/diagnose.py``."""
     if not is_front() or not _is_command(file):
-        return [_interpreter(file), short_path(project.path(file))]
+        return ["bash" if file.endswith(".sh") else "python", short_path(project.path(file))]
     return [*front(), *after_front(file).split()]
 
 
@@ -164,10 +164,6 @@ def _is_command(file: str) -> bool:
 def after_front(file: str) -> str:
     """The words after mslaunch for the command that is this file in a checkout."""
     return WORDS.get(file, os.path.basename(file)[: -len(".sh")])
-
-
-def _interpreter(file: str) -> str:
-    return "bash" if file.endswith(".sh") else "python"
 
 
 language.rewrite_by(as_typed)

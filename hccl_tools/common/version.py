@@ -13,7 +13,8 @@ _SECONDS = 5  # git describes at once, or the file system hangs
 def number() -> str:
     """The version, such as ``1.0.0``; mindspore_launch/__init__.py alone has it, and without that it is unknown."""
     try:
-        with open(_file(), encoding="utf-8") as file:
+        folder = [] if project.is_installed() else [project.PACKAGE]
+        with open(project.path(*folder, "__init__.py"), encoding="utf-8") as file:
             for line in file:
                 name, _, value = line.partition(" = ")
                 if name == "__version__":
@@ -21,10 +22,6 @@ def number() -> str:
     except OSError:
         return UNKNOWN  # only the folders that a launch needs were copied
     return UNKNOWN
-
-
-def _file() -> str:
-    return project.path(*([] if project.is_installed() else [project.PACKAGE]), "__init__.py")
 
 
 def described() -> str:

@@ -104,3 +104,11 @@ def size_of(number: int) -> str:
     while (size := size / 1000) >= 1000 and len(units) > 1:
         units.pop(0)
     return f"{size:.1f} {units[0]}"
+
+
+def with_home(text: str) -> str:
+    """The path with the user's home folder, or another user's, for ~ at its beginning; ./~ names a file called ~.
+
+    A shell does not expand it in --option=~/folder.
+    """
+    return os.path.expanduser(text) if text.startswith("~") else text

@@ -7,15 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
-from hccl_tools.compare import layers, places
-from hccl_tools.compare.places import Places
-from hccl_tools.compare.side import GROUPS, Side
+from hccl_tools.compare import side
+from hccl_tools.compare.side import GROUPS, Places, Side
 from hccl_tools.convert.job import holds
 from hccl_tools.table.address import packed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+PREFIX = "net_layer "  # of the keys below
+_USUAL = {"plane_id": "0", "net_attr": ""}  # what a key means that is left out
 
 
 class Change(Row):
@@ -33,7 +35,7 @@ class Change(Row):
 class Comparison(Record):
     """The differences in meaning, the lists in another order, and the keys that one of the formats cannot express.
 
-    by: what a rank's place was compared by, see places.py.
+    by: what a rank's place was compared by, see side.py.
     """
 
     changes: list[Change]
@@ -45,19 +47,19 @@ class Comparison(Record):
 def compare(a: Side, b: Side) -> Comparison:
     """Finds all differences between two tables."""
     left_out: list[str] = []
-    here, there, names, by = places.of(a, b)
+    here, there, names, by = side.places_of(a, b)
     if a.table == b.table:
         return Comparison(changes=[], order=[], not_compared=[], by=by)
     changes = [
         *_formats(a, b),
         *_fields(a, b, left_out),
-        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items() if by == places.SERVERS),
+        *(Change("server-renamed", {"a": old, "b": new}) for old, new in names.items() if by == side.SERVERS),
         *_servers(here, there),
         *_server_fields(a, b, here, there, left_out),
         *_ranks(here, there),
         *_device_fields(a, b, here, there, left_out),
     ]
-    if a.has_servers != b.has_servers or by == places.HOSTS and names:
+    if a.has_servers != b.has_servers or by == side.BY_HOSTS and names:
         left_out.append("server_id")
     order = [] if changes else list(_order(here, there, a, b))
     return Comparison(changes=changes, order=order, not_compared=left_out, by=by)
@@ -140,8 +142,8 @@ def _values(key: str, one: JsonObject, other: JsonObject) -> tuple[Any, Any]:
 
 def _ranks(here: Places, there: Places) -> Iterator[Change]:
     yield from _renumbered(here, there)
-    moved = list(places.moved(here, there))
-    for from_, to, ranks in places.runs_of_moves(here, there, moved):
+    moved = list(side.moved(here, there))
+    for from_, to, ranks in side.runs_of_moves(here, there, moved):
         yield Change(
             "ranks-moved",
             {
@@ -162,7 +164,7 @@ def _ranks(here: Places, there: Places) -> Iterator[Change]:
 
 def _renumbered(here: Places, there: Places) -> Iterator[Change]:
     """Devices that are in both tables under other ranks: consecutive ranks with the same step are one change."""
-    rows = [(here.ranks[n], there.ranks[there.index[key]], here.names[n]) for n, key in places.common(here, there)]
+    rows = [(here.ranks[n], there.ranks[there.index[key]], here.names[n]) for n, key in side.common(here, there)]
     if all(one == other for one, other, _ in rows):
         return
     run: list[tuple[int, int, str]] = []
@@ -182,19 +184,19 @@ def _of_run(run: Sequence[tuple[int, int, str]]) -> Change:
 
 
 def _device_fields(a: Side, b: Side, here: Places, there: Places, left_out: list[str]) -> Iterator[Change]:
-    both = places.common(here, there)
+    both = side.common(here, there)
     one = [here.entries_of_devices[n] for n, _ in both]
     other = [there.entries_of_devices[there.index[key]] for _, key in both]
     layered = all(side.job.source == "v2.0" for side in (a, b))
     if layered:
-        one, other = list(map(layers.flat, one)), list(map(layers.flat, other))
+        one, other = list(map(flat, one)), list(map(flat, other))
     for key in {key: True for entry in (*one, *other) for key in entry if key not in here.identity}:
         values = [entry.get(key) for entry in one], [entry.get(key) for entry in other]
         if values[0] == values[1]:
             continue
         different = [n for n, pair in enumerate(zip(*values)) if not same(*pair)]
         in_a, in_b = (any(value is not None for value in column) for column in values)
-        held = layered and key.startswith(layers.PREFIX)
+        held = layered and key.startswith(PREFIX)
         if not different or not held and not _compared(key, "device", a, b, in_a, in_b, left_out):
             continue
         by_server = grouped((here.names[both[n][0]], n) for n in different)
@@ -226,3 +228,24 @@ def _order(here: Places, there: Places, a: Side, b: Side) -> Iterator[str]:
     for key in GROUPS:
         if key in a.head and a.table[key] != b.table[key]:
             yield key
+
+
+def flat(device: JsonObject) -> JsonObject:
+    """The entry with keys such as "net_layer 2 addr" in the place of its level_list."""
+    found = {key: value for key, value in device.items() if key != "level_list"}
+    for level in device.get("level_list", ()):
+        layer = f"{PREFIX}{int(level['net_layer'])}"
+        entries = level["rank_addr_list"]
+        rest = {"net_attr": _USUAL["net_attr"], **level}
+        found.update({f"{layer} {key}": rest[key] for key in rest if key not in ("net_layer", "rank_addr_list")})
+        keys = dict.fromkeys(key for entry in entries for key in ("plane_id", *entry))
+        found.update({f"{layer} {key}": _column(entries, key) for key in keys})
+        if not entries:
+            found[f"{layer} addr"] = []
+    return found
+
+
+def _column(entries: Sequence[JsonObject], key: str) -> Any:
+    """The values of a key in all entries; of a single entry its value."""
+    values = [entry.get(key, _USUAL.get(key)) for entry in entries]
+    return values[0] if len(values) == 1 else values

@@ -8,7 +8,7 @@ from itertools import groupby
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import count, listed, named, one_line, ranges, short, shown, some
-from hccl_tools.compare import places
+from hccl_tools.compare import side
 from hccl_tools.compare.changes import Change, Comparison
 from hccl_tools.compare.side import Side
 from hccl_tools.convert.job import words
@@ -205,7 +205,7 @@ _WORDS: dict[str, Callable[[JsonObject], str]] = {
 
 # ---- by networks, and by hosts without the numbers of devices ----------------------------------------------
 
-_WHAT = {places.NETWORKS: marked("network"), places.HOSTS: marked("server")}
+_WHAT = {side.NETWORKS: marked("network"), side.BY_HOSTS: marked("server")}
 
 
 def _of_ranks(text: str) -> Callable[[str, JsonObject], str]:
@@ -221,7 +221,7 @@ def _renumbered_there(what: str, data: JsonObject) -> str:
     first, last = one_line(servers["first"]), one_line(servers["last"])
     if servers["number"] == 1:
         return tr("renumbered: {ranks} on {what} {first}, now {now}", first=first, **values)
-    number = count(servers["number"], "network" if what == tr(_WHAT[places.NETWORKS]) else "server")
+    number = count(servers["number"], "network" if what == tr(_WHAT[side.NETWORKS]) else "server")
     return tr(
         "renumbered: {ranks} on {number}, {first} to {last}, now {now}", number=number, first=first, last=last, **values
     )

@@ -68,17 +68,13 @@ def of_table(table: JsonObject) -> Job:
         servers.append({"server_id": server.name, **rest})
         for position in server.devices:
             entry = {renamed.get(key, key): value for key, value in view.devices[position].items()}
-            devices.append(_without_empty_address(entry))
+            devices.append({key: value for key, value in entry.items() if key != "device_ip" or value})
             owners.append(number)
     return Job(source=name, head=_head(table), servers=servers, devices=devices, owners=owners)
 
 
 def _head(table: JsonObject) -> JsonObject:
     return {key: value for key, value in table.items() if key not in _COMPUTED and key not in _LISTS}
-
-
-def _without_empty_address(entry: JsonObject) -> JsonObject:
-    return {key: value for key, value in entry.items() if key != "device_ip" or value}  # HCCL takes "" for not set
 
 
 def _of_ranks(table: JsonObject) -> Job:

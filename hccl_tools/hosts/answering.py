@@ -9,6 +9,7 @@ import _thread
 import binascii
 import json
 import os
+import re
 import signal
 import sys
 import zlib
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hccl_tools.common.documents import JsonObject
+
+_LENGTH = 300  # bytes of a part, which has two characters for each
+_MOST_PARTS = 1 << 12  # of one frame
 
 
 def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
@@ -44,9 +48,7 @@ def answer(work: Callable[[str, Any, Callable[[str], None]], object]) -> int:
         lines = list(refusal.lines)
     said = frame({"content": content, "lines": lines, "version": ours}, asked["nonce"])
     if "variable" in asked:
-        from hccl_tools.hosts import pieces
-
-        said = pieces.cut(said, asked["nonce"], name)
+        said = _cut_in_pieces(said, asked["nonce"], name)
     sys.stdout.buffer.write(said)
     sys.stdout.buffer.flush()
     return 0
@@ -86,3 +88,28 @@ def packed(document: object) -> bytes:
 def unpacked(data: bytes) -> Any:
     """The document of `packed`.  Raises ValueError and zlib.error."""
     return json.loads(zlib.decompress(binascii.a2b_base64(data)))
+
+
+def _cut_in_pieces(frame: bytes, nonce: str, name: str) -> bytes:
+    """The lines that carry this frame of the host `name` in one common output, of which srun keeps short lines intact.
+
+    A node's slurmstepd passes on at most 1,024 bytes at once.  Output of other nodes may come between the parts of a
+    longer line.  So each line is shorter, and names its host and its part.
+    """
+    parts = [frame[at : at + _LENGTH].hex() for at in range(0, len(frame), _LENGTH)]
+    lines = (f"\n<<hccl_tools {nonce} {name} {number} {part}>>\n" for number, part in enumerate(parts))
+    return "".join(lines).encode()
+
+
+def joined_pieces(stdout: bytes, nonce: str) -> dict[str, bytes]:
+    """{host: its frame}, as far as all parts are there."""
+    found: dict[str, dict[int, bytes]] = {}
+    pattern = rb"<<hccl_tools %s ([A-Za-z0-9_.-]{1,255}) ([0-9]{1,5}) ((?:[0-9a-f]{2})+)>>" % nonce.encode()
+    for name, number, part in re.findall(pattern, stdout):
+        if int(number) < _MOST_PARTS:
+            found.setdefault(name.decode(), {})[int(number)] = bytes.fromhex(part.decode())
+    return {
+        name: b"".join(parts[number] for number in sorted(parts))
+        for name, parts in found.items()
+        if sorted(parts) == list(range(len(parts)))
+    }

@@ -26,7 +26,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import count, one_line
 from hccl_tools.hosts import answering, elsewhere, node_sets, ssh, together
-from hccl_tools.hosts.running import Call
+from hccl_tools.hosts.ssh import Call
 from hccl_tools.machine import host, programs
 from hccl_tools.machine.programs import Ended
 

@@ -15,7 +15,7 @@ from hccl_tools.hosts.ask import Answer, Asker
 from hccl_tools.hosts.cards import Question
 from hccl_tools.hosts.cards_judge import Facts, Partners
 from hccl_tools.machine import addresses, driver, host
-from hccl_tools.table import given, rank_table
+from hccl_tools.table import rank_table
 from hccl_tools.table.rank_table import Server
 
 TYPE_CHECKING = False
@@ -28,8 +28,8 @@ _NO_TABLE = "-"  # the argument of check_network.py that the question replaces
 
 def read_servers(path: str) -> list[Server]:
     """The servers of the table at `path`, or -, which must be good and have addresses.  Raises Refusal."""
-    shown = given.shown(path)
-    servers = servers_in(given.read_bytes(path), shown)
+    shown = rank_table.shown_name(path)
+    servers = servers_in(rank_table.bytes_of(path), shown)
     for server in servers:
         for device in server.devices:
             if device.device_ip is None:

@@ -45,7 +45,7 @@ def version(root: str) -> str:
 
 
 def digest(root: str) -> str:
-    """A digest of the names and contents of all modules that may run on a job's host, whatever the folder's name."""
+    """A digest of the names and contents of all modules that may run on a host; the folder may have any name."""
     found, start = hashlib.sha256(), len(os.path.join(root, ""))
     for name in ("hccl_tools", "tools"):
         for path in modules(os.path.join(root, name)):

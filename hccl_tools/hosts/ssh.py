@@ -1,14 +1,24 @@
-"""The commands that reach other hosts: ssh, or the replacement that the user configured for Open MPI."""
+"""The commands that reach other hosts, by ssh or the replacement configured for Open MPI, and one that runs."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import signal
+import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import subprocess
+
+    Process = subprocess.Popen[bytes]
 
 # The names of Open MPI 4 and of 5.
 _AGENT = ("OMPI_MCA_plm_rsh_agent", "PRTE_MCA_plm_ssh_agent")
@@ -17,6 +27,7 @@ _ARGUMENTS = ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")
 _OPTIONS = ("-T", "-x", "-a", "-oBatchMode=yes", "-oClearAllForwardings=yes")
 _ALIVE = ("-oServerAliveInterval=5", "-oServerAliveCountMax=3")
 CONNECT_SECONDS = 8
+MOST_KEPT = 1 << 18  # bytes of a command's stdout, and of its stderr
 
 
 def agent(command: str | None = None, version: str | None = None) -> list[str]:
@@ -25,11 +36,8 @@ def agent(command: str | None = None, version: str | None = None) -> list[str]:
     command: the user's own (--ssh).  version: that of Open MPI, whose settings then count; otherwise those of any.
     """
     places = (0, 1) if version is None else (0,) if version.startswith("4.") else (1,)
-    return [*_split(command or "", [_AGENT[place] for place in places], "ssh"), *_settings(places)]
-
-
-def _settings(places: Sequence[int]) -> list[str]:
-    return _split("", [_ARGUMENTS[place] for place in places], "")
+    program = _split(command or "", [_AGENT[place] for place in places], "ssh")
+    return [*program, *_split("", [_ARGUMENTS[place] for place in places], "")]
 
 
 def _split(typed: str, names: Sequence[str], default: str) -> list[str]:
@@ -90,3 +98,73 @@ def more_logins() -> str:
         "raise MaxStartups in the sshd_config of the hosts, or of their gateway, such as 1000:30:2000; or share one "
         "login to the gateway: ControlMaster auto, ControlPath and ControlPersist in ~/.ssh/config"
     )
+
+
+class Call(Row):
+    """A command, and what it gets on its stdin, which stays open until it ends; None: its stdin is empty.
+
+    most: bytes of its stdout, and of its stderr, that are kept.
+    """
+
+    words: Sequence[str]
+    sent: bytes | None = None
+    most: int = MOST_KEPT
+
+
+@contextlib.contextmanager
+def signals_held() -> Iterator[None]:
+    """Delays signals that raise until the end: everything that starts inside is then known and can be stopped."""
+    came: list[int] = []
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    for late in map(signal.Signals, came):
+        handlers[late](late, None)
+
+
+class Running:
+    """A command that runs."""
+
+    def __init__(self, host: str, call: Call, process: Process) -> None:
+        self.host, self.process, self.most = host, process, call.most
+        self.to_send = memoryview(call.sent or b"")
+        self.began = time.monotonic()
+        self.kept: dict[int, bytearray] = {}  # {descriptor: its output}
+        for pipe in (process.stdin, process.stdout, process.stderr):
+            if pipe:
+                os.set_blocking(pipe.fileno(), False)
+
+    def take(self, pipe: int) -> bool:
+        """Reads what the pipe has, and drops what exceeds the limit; False: it has ended."""
+        try:
+            data = os.read(pipe, 1 << 16)
+        except BlockingIOError:
+            return True
+        kept = self.kept.setdefault(pipe, bytearray())
+        kept += data[: self.most - len(kept)]
+        return bool(data)
+
+    def send(self) -> bool:
+        """Writes as much as the pipe accepts; False: nothing is left to write."""
+        assert self.process.stdin
+        try:
+            written = os.write(self.process.stdin.fileno(), self.to_send)
+        except BlockingIOError:
+            return True
+        except OSError:  # it reads no more; its exit status will state why
+            return False
+        self.to_send = self.to_send[written:]
+        return bool(self.to_send)
+
+    def output(self, pipe: int) -> bytes:
+        return bytes(self.kept.get(pipe, b""))
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            os.killpg(self.process.pid, signal.SIGKILL)

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterable
 
 from hccl_tools.common import how_far
 from hccl_tools.common.language import tr
-from hccl_tools.hosts.running import Call, Running, signals_held
+from hccl_tools.hosts.ssh import Call, Running, signals_held
 from hccl_tools.machine.programs import Ended, environment
 
 ARRIVING = 32  # connections that log in at the same time, at first

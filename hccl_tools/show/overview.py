@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
@@ -10,11 +10,11 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record, Row
-from hccl_tools.show import networks
-from hccl_tools.show.networks import text_of
+from hccl_tools.common.words import clauses, listed, one_line
 from hccl_tools.table.view import objects
 
 MAX_DETAILED = 32  # devices; a reader cannot take in more lines than that at a glance
+_NONE = "-"
 
 
 class Device(Row):
@@ -59,7 +59,11 @@ class Overview(Record):
 
 def of(table: object, generation: str | None = None) -> Overview:
     """The Overview of a parsed table, good or bad; without servers where it has none of the lists that are shown."""
-    pods = _pods(table)
+    pods = {
+        text_of(server, "server_id"): text_of(pod, "super_pod_id")
+        for _, pod in objects(table, "super_pod_list")
+        for _, server in objects(pod, "server_list")
+    }
     lists_ranks = bool(objects(table, "rank_list"))
     found = list(_networks(table)) if lists_ranks else list(_servers(table, pods))
     servers = sorted((server for server in found if server.devices), key=_first_rank)
@@ -79,7 +83,7 @@ def of(table: object, generation: str | None = None) -> Overview:
         servers=servers,
         runs=_runs(servers),
         group_of=_group_of(generation),
-        ranks=list(networks.documents(table)) if lists_ranks else None,
+        ranks=list(_documents(table)) if lists_ranks else None,
     )
 
 
@@ -134,25 +138,16 @@ def _servers(table: object, pods: Mapping[str, str]) -> Iterator[Server]:
 
 
 def _networks(table: object) -> Iterator[Server]:
-    """The innermost networks of a list of ranks, with the ranks in each."""
+    """The innermost networks of a list of ranks, which are the first ones, with the ranks in each."""
     found: dict[str, list[Device]] = {}
     for _, rank in objects(table, "rank_list"):
-        levels = networks.levels(rank)
-        texts = (text_of(rank, "device_id"), networks.words(levels), text_of(rank, "rank_id"))
+        levels = _levels(rank)
+        texts = (text_of(rank, "device_id"), _addresses(levels), text_of(rank, "rank_id"))
         device = Device(*texts, "-", text_of(rank, "local_id"))
-        found.setdefault(networks.inner(levels), []).append(device)
+        found.setdefault(levels[0].name if levels else _NONE, []).append(device)
     for name, devices in found.items():
         devices.sort(key=lambda device: whole_number(device.rank) or 0)
         yield Server(name=name, devices=devices, pod=None)
-
-
-def _pods(table: object) -> dict[str, str]:
-    """{server_id: super_pod_id} as far as the table has them."""
-    return {
-        text_of(server, "server_id"): text_of(pod, "super_pod_id")
-        for _, pod in objects(table, "super_pod_list")
-        for _, server in objects(pod, "server_list")
-    }
 
 
 def _first_rank(server: Server) -> int:
@@ -214,3 +209,62 @@ def _group_of(generation: str | None) -> Callable[[str], int]:
     """A function device id -> group: 910A wires 0-3 and 4-7, an A3 NPU is two devices."""
     size = {"910A": 4, "A3": 2}.get(generation or "")
     return lambda text: (whole_number(text) or 0) // size if size else 0
+
+
+class Level(Row):
+    """A network of a rank: its layer and its name as texts, and (kind, address) of the rank there."""
+
+    layer: str
+    name: str
+    addresses: Sequence[tuple[str, str]]
+
+    def words(self) -> str:
+        """The layer, and the address there: of several only how many of which kind."""
+        if len(self.addresses) == 1:
+            return f"{self.layer}: {self.addresses[0][1]}"
+        kinds = dict.fromkeys(kind for kind, _ in self.addresses)
+        counted = (f"{sum(kind == each for each, _ in self.addresses)} {kind}" for kind in kinds)
+        return f"{self.layer}: {listed(counted) or _NONE}"
+
+
+def _levels(rank: JsonObject) -> list[Level]:
+    """The networks of an entry of rank_list, in their order."""
+    return [
+        Level(
+            text_of(level, "net_layer"),
+            text_of(level, "net_instance_id"),
+            [(text_of(each, "addr_type"), text_of(each, "addr")) for _, each in objects(level, "rank_addr_list")],
+        )
+        for _, level in objects(rank, "level_list")
+    ]
+
+
+def _addresses(found: Iterable[Level]) -> str:
+    """The addresses on all layers, in few words."""
+    return clauses(*(level.words() for level in found)) or _NONE
+
+
+def _documents(table: object) -> Iterator[JsonObject]:
+    """The ranks of the table for --json, in their order; None is what an entry has not."""
+    entries = sorted((entry for _, entry in objects(table, "rank_list")), key=_rank)
+    for entry in entries:
+        networks = [
+            {
+                "net_layer": level.get("net_layer"),
+                "net_instance_id": level.get("net_instance_id"),
+                "addresses": [each.get("addr") for _, each in objects(level, "rank_addr_list")],
+            }
+            for _, level in objects(entry, "level_list")
+        ]
+        yield {**{key: entry.get(key) for key in ("rank_id", "device_id", "local_id")}, "networks": networks}
+
+
+def _rank(entry: JsonObject) -> int:
+    number = entry.get("rank_id")
+    return number if isinstance(number, int) else 0
+
+
+def text_of(entry: object, key: str) -> str:
+    """entry[key] as a text that a terminal may get; "-" where there is none."""
+    value = entry.get(key) if isinstance(entry, dict) else None
+    return _NONE if value is None else one_line(value)

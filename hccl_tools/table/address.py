@@ -61,11 +61,7 @@ def is_placeholder(text: str) -> bool:
     parts = text.split(".")
     if len(parts) != 4:
         return False
-    masked = [part for part in parts if set(part) <= {"*"} or _same_letter(part)]
+    masked = [part for part in parts if set(part) <= {"*"} or (part.isalpha() and len(set(part.lower())) == 1)]
     if set(masked) <= {"O", "o", "I", "l"} and len(masked) < len(parts):  # typed for 0 and 1
         return False
     return bool(masked) and ("*" in text or all(p.isdigit() or p in masked for p in parts))
-
-
-def _same_letter(part: str) -> bool:
-    return part.isalpha() and len(set(part.lower())) == 1

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Sequence
 
-from hccl_tools.common import nearly, whole_file
+from hccl_tools.common import documents, nearly
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.table.address import packed
 from hccl_tools.table.view import names_of, objects, text
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 1 << 28  # 256 MiB: ten times the table of 100,000 ranks; more than that is a mistake
+STDIN = "-"
 
 
 class Device(Row):
@@ -86,7 +88,7 @@ def dump(table: object) -> str:
 
 def write(text: str, path: str) -> None:
     """Writes `text` to `path` whole or not at all; a link is followed, not replaced.  Raises OSError."""
-    whole_file.write(text, path)
+    documents.write_whole(text, path)
 
 
 class NotReadable(Refusal):
@@ -189,3 +191,32 @@ def servers(table: object) -> list[Server]:
         name = text(server, "server_id") or ""
         found.append(Server(place, name, devices, names_of(server, name)))
     return found
+
+
+def shown_name(path: str) -> str:
+    """Its name in messages."""
+    return tr("standard input") if path == STDIN else one_line(path)
+
+
+def bytes_of(path: str) -> bytes:
+    """Its bytes, up to the size limit of a file.  Raises rank_table.NotReadable."""
+    if path != STDIN:
+        return read_bytes(path)
+    name = shown_name(path)
+    if sys.stdin is None:
+        raise NotReadable(name, tr("is closed; name a file, or add: <FILE"))
+    try:
+        return read_stream(sys.stdin.buffer, name)
+    except OSError as error:  # it is a folder
+        raise NotReadable(name, tr("cannot be read: {reason}", reason=error.strerror)) from error
+
+
+def read_named(path: str) -> tuple[Any, list[Problem]]:
+    """(document, problems), as rank_table.read.  Raises rank_table.NotReadable."""
+    return parse(bytes_of(path))
+
+
+def refuse_twice(paths: Sequence[str]) -> None:
+    """Raises Refusal where standard input would be read a second time: there is nothing left then."""
+    if paths.count(STDIN) > 1:
+        raise misused("standard input can be read once; write - once, and name files for the other tables")

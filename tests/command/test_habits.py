@@ -7,7 +7,7 @@ from command_lines import command, declared, request
 from launch import launching
 from suite.cases import for_each
 
-from hccl_tools.common import home, project
+from hccl_tools.common import project, words
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.numbers import seconds
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -73,7 +73,7 @@ def test_times_with_units_wherever_an_option_takes_seconds():
     ],
 )
 def test_the_home_folder_in_a_path(text, path):
-    assert home.path(text) == path
+    assert words.with_home(text) == path
 
 
 @pytest.mark.parametrize(

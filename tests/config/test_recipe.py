@@ -2,12 +2,13 @@
 
 import math
 import pathlib
+from types import SimpleNamespace
 
 import pytest
 from suite.cases import for_each
 
 from tools.config import config_file as configs
-from tools.launch.programs import no_sink
+from tools.launch import job
 from tools.trainer import schedules
 
 CONFIGS = pathlib.Path(__file__).resolve().parents[2] / "configs"
@@ -151,14 +152,18 @@ def test_a_mistake_in_common_is_named_where_it_is():
 # ---- --no_sink ---------------------------------------------------------------------------------------
 
 
+def no_sink_remarks(**of_job):
+    return job.no_sink_remarks(SimpleNamespace(no_sink=True), SimpleNamespace(**of_job))
+
+
 def test_no_sink_sets_jit_level_where_a_graph_is_compiled_and_says_what_took_effect():
-    words = no_sink.arguments(loaded(DIGITS), ["-o", "scheduler.lr=1", "--x"])
+    words = job.without_sink(loaded(DIGITS), ["-o", "scheduler.lr=1", "--x"])
     assert words == ["-o", "scheduler.lr=1", "system.jit_level=O0", "--x"]
-    (said,) = no_sink.remarks(is_own=True, words=words)
+    (said,) = no_sink_remarks(is_own=True, words=words)
     assert said.startswith("note: --no_sink means system.jit_level=O0; it also sets GRAPH_OP_RUN, ")
-    words = no_sink.arguments(loaded(DIGITS, "system.mode=1"), ["--x"])
+    words = job.without_sink(loaded(DIGITS, "system.mode=1"), ["--x"])
     assert words == ["--x"]
-    (said,) = no_sink.remarks(is_own=True, words=words)
+    (said,) = no_sink_remarks(is_own=True, words=words)
     assert said.endswith("; PyNative mode runs operators one by one anyway")
-    (said,) = no_sink.remarks(is_own=False, words=["python", "net.py"])
+    (said,) = no_sink_remarks(is_own=False, words=["python", "net.py"])
     assert said.endswith('MindSpore 2.10 does not read; your program needs set_context(jit_config={"jit_level": "O0"})')

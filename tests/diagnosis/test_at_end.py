@@ -13,7 +13,7 @@ from hccl_tools.check import schema_check
 from tools.diagnosis import slow_ranks
 from tools.features import explanation_child
 from tools.features.metrics import Metrics
-from tools.launch import outcome, record
+from tools.launch import record
 from tools.supervise.members import Member
 
 PLAN = {
@@ -35,11 +35,11 @@ def first_attempt(*more):
     """The outcome of an attempt whose rank 1 has failed."""
     failed = member("1", 7, 12.05, 4711, True)
     members = [member("scheduler", 143, 0.55), failed, *more]
-    return outcome.of_attempt(members, failed, status=7, stopped_by="", logs=".")
+    return record.outcome_of_attempt(members, failed, status=7, stopped_by="", logs=".")
 
 
 def last_attempt():
-    return outcome.of_attempt([member("0", None)], None, status=130, stopped_by="SIGINT", logs="./restart_1")
+    return record.outcome_of_attempt([member("0", None)], None, status=130, stopped_by="SIGINT", logs="./restart_1")
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def run_dir(tmp_path):
 
 def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir):
     attempts = [first_attempt(), last_attempt()]
-    assert outcome.save(run_dir, attempts) == ""
+    assert record.save_outcome(run_dir, attempts) == ""
     document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     times = [one.pop("ended") for one in (document["outcome"], *document["outcome"]["attempts"])]
@@ -72,7 +72,7 @@ def test_the_outcome_is_added_with_those_of_earlier_attempts(run_dir):
 
 def test_a_document_that_cannot_be_written_whole_leaves_the_old_one(run_dir):
     attempts = [{**first_attempt(), "stragglers": deep(100000)}]
-    assert outcome.save(run_dir, attempts).endswith("cannot be written: it is nested too deeply")
+    assert record.save_outcome(run_dir, attempts).endswith("cannot be written: it is nested too deeply")
     assert record.read(run_dir) == PLAN and os.listdir(run_dir) == ["launch.json"]
 
 
@@ -86,7 +86,7 @@ def deep(levels):
 
 def test_ranks_that_failed_after_the_first_are_in_the_outcome(run_dir):
     more = [member(name, 9, 1.0, 5, True) for name in ("2", "5")]
-    outcome.save(run_dir, [first_attempt(*more)])
+    record.save_outcome(run_dir, [first_attempt(*more)])
     document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     assert document["outcome"]["also_failed"] == ["2", "5"]
@@ -95,8 +95,8 @@ def test_ranks_that_failed_after_the_first_are_in_the_outcome(run_dir):
 def explained(run_dir, capsys, status=7, oom_kills=0, attempts=None):
     """(why the outcome is not in launch.json; the lines of the explanation) of a run whose rank 1 has failed."""
     failed = member("1", status, 12.0, None, True)
-    attempts = attempts or [outcome.of_attempt([failed], failed, status=status, stopped_by="", logs=".")]
-    trouble = outcome.save(run_dir, attempts)
+    attempts = attempts or [record.outcome_of_attempt([failed], failed, status=status, stopped_by="", logs=".")]
+    trouble = record.save_outcome(run_dir, attempts)
     wanted = {"trouble": trouble, "outcome": record.outcome(attempts), "oom_kills": oom_kills, "within": 60}
     with explanation_child.telling():
         explanation_child.explain(wanted, run_dir, explanation_child.get_ready()[0])
@@ -175,7 +175,7 @@ def test_plogs_are_cut_or_removed(run_dir):
     (folder / "plog-7_1.log").write_bytes(b"a line\n" * 2000000)
     (cut,) = explanation_child.settle({"plogs": "failed", "attempts": [first_attempt()]}, run_dir)
     assert cut.startswith("the kept plogs are cut: ")
-    ended = outcome.of_attempt([], None, status=0, stopped_by="", logs=".")
+    ended = record.outcome_of_attempt([], None, status=0, stopped_by="", logs=".")
     assert explanation_child.settle({"plogs": "failed", "attempts": [ended]}, run_dir) == []
     assert not (folder.parent).exists()
     assert explanation_child.settle({}, run_dir) == []
@@ -209,7 +209,7 @@ def test_slow_ranks_are_in_the_outcome_and_in_the_report_and_their_file_is_gone(
     slow_ranks.save(run_dir, [ROW])
     found, told = reported(run_dir)
     assert told == [SLOW]
-    outcome.save(run_dir, [first_attempt(), found])
+    record.save_outcome(run_dir, [first_attempt(), found])
     document = record.read(run_dir)
     assert schema_check.problems(document, schema_check.load_schema("launch")) == []
     assert document["outcome"]["stragglers"] == [ROW]

@@ -13,7 +13,7 @@ from hccl_tools.commands import merge, validate
 from hccl_tools.common import how_far
 from hccl_tools.hosts import cards as cards_module
 from hccl_tools.hosts import together
-from hccl_tools.hosts.running import Call
+from hccl_tools.hosts.ssh import Call
 from tools import convert_ckpt, plot_log, runs
 from tools.logs import matcher, sources
 from tools.pages import example_run

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tools.diagnosis import find, main
-from tools.launch import outcome
+from tools.launch import record
 from tools.logs import known_failures
 
 ENTRIES = known_failures.load()
@@ -72,7 +72,7 @@ def test_a_damaged_launch_json_is_said_by_whatever_reads_it(tmp_path, capsys, te
     assert main.explain_run(str(tmp_path), ENTRIES, 0) == 2
     assert "launch.json" in capsys.readouterr().err
     if text is None or not text.startswith('{"a"'):
-        assert "launch.json: " in outcome.save(str(tmp_path), [{}])
+        assert "launch.json: " in record.save_outcome(str(tmp_path), [{}])
 
 
 @pytest.mark.parametrize(

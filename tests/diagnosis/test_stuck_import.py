@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from hccl_tools.common import project
-from tools.diagnosis import hang, stacks, stuck_import
+from tools.diagnosis import hang, stacks
 
 HUNG = "the job hung: the process that imports for all ranks was "
 HOOK = project.path("tools", "forking", "hook", "sitecustomize.py")
@@ -35,7 +35,7 @@ Thread 17 (idle): "MainThread"
 def told(folder, pid, module):
     """The line about this process."""
     read, write = os.pipe()
-    stuck_import.tell(write, str(folder), pid, module)
+    hang.tell_import(write, str(folder), pid, module)
     with os.fdopen(read) as file:
         return file.read()
 
@@ -62,7 +62,7 @@ def test_the_module_and_the_place_are_named_and_nothing_of_ours(tmp_path, text, 
 @pytest.mark.parametrize("text", ["", "Fatal Python error: Aborted\n"])
 def test_another_file_of_this_name_says_nothing(tmp_path, text):
     (tmp_path / "imports.stack").write_text(text)
-    assert stuck_import.of_folder(str(tmp_path)) == ""
+    assert hang.of_import(str(tmp_path)) == ""
 
 
 def test_a_process_that_the_kernel_holds_and_that_takes_no_signal_is_said_to_be_so(tmp_path, monkeypatch):

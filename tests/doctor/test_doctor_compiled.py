@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from hccl_tools.machine import bytecode
+from hccl_tools.machine import distributions
 from tools.doctor import system
 
 NAMES = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONOPTIMIZE")
@@ -23,12 +23,12 @@ def package(tmp_path, monkeypatch):
     source.parent.mkdir(parents=True)
     source.write_text("NUMBER = 1\n")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
-    monkeypatch.setattr(bytecode, "OF_RANKS", ("net",))
+    monkeypatch.setattr(distributions, "OF_RANKS", ("net",))
     return source
 
 
 def states(environment=None, name="net"):
-    return [(each.state, each.stays) for each in bytecode.look([name], environment or {})]
+    return [(each.state, each.stays) for each in distributions.look([name], environment or {})]
 
 
 def loads_compiled(source, environment):
@@ -85,7 +85,7 @@ def test_a_module_of_one_file_and_python_itself_are_looked_at_and_what_is_no_mod
     assert states(name="one") == [("none", False)]
     for name in ("../net", "no_such_module", "net.part", "", "\0"):
         assert states(name=name) == []
-    (standard,) = bytecode.look(["Python"], {"PYTHONPYCACHEPREFIX": "/no/such/folder"})
+    (standard,) = distributions.look(["Python"], {"PYTHONPYCACHEPREFIX": "/no/such/folder"})
     assert standard.folder == os.path.dirname(os.__file__) and standard.cache == f"/no/such/folder{standard.folder}"
 
 

@@ -6,7 +6,7 @@ import pytest
 from supervise.fake_job import TERM, Job
 
 from tools.engines.agent_lines import AgentLines
-from tools.launch import outcome
+from tools.launch import record
 from tools.output import report
 from tools.supervise import events
 from tools.supervise.events import Began, Ended, Handed
@@ -56,7 +56,7 @@ def test_the_table_and_the_outcome_have_every_start_in_order(job):
     lines = report.table(job.supervisor.members.ranks(), None, (), stopping=True)
     assert [line.split()[0] for line in lines[1:]] == ["0", "1", "1", "1", "1"]
     assert ["restarted" in line for line in lines[1:]] == [False, True, True, True, False]
-    found = outcome.of_attempt(job.supervisor.members, None, status=0, stopped_by="", logs=".")
+    found = record.outcome_of_attempt(job.supervisor.members, None, status=0, stopped_by="", logs=".")
     found = json.loads(json.dumps(found))["members"]["1"]
     assert [(one["status"], one["seconds"], one["pid"]) for one in (*found["earlier"], found)] == [
         (9, 8.0, 501),
@@ -159,7 +159,9 @@ def test_the_time_of_a_member_whose_start_is_told_after_its_end_is_not_negative(
     member = job.supervisor.members.get("0")
     job.supervisor.members.began(member, member.ended + 0.5, 500)
     assert member.seconds == "0.0"
-    assert outcome.of_attempt([member], None, status=0, stopped_by="", logs=".")["members"]["0"]["seconds"] == 0.0
+    assert (
+        record.outcome_of_attempt([member], None, status=0, stopped_by="", logs=".")["members"]["0"]["seconds"] == 0.0
+    )
 
 
 # ---- what agents tell ------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from launch.launching import request
 
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from tools.launch.job import Job
-from tools.launch.programs import frozen, import_once
+from tools.launch.programs import import_once
 from tools.launch.programs.import_once import Imports
 
 
@@ -162,7 +162,7 @@ def test_ranks_with_different_numbers_of_cores_or_nodes_of_memory_have_no_parent
     ],
 )
 def test_a_program_that_sets_such_a_variable_is_found(text, name):
-    assert frozen.set_in(text.encode(), frozen.beginnings(["mindspore.nn"])) == name
+    assert import_once.set_in(text.encode(), import_once.beginnings(["mindspore.nn"])) == name
     imports, remarks = chosen("auto", job(text=f"import os, mindspore\n{text}\n", needs=True))
     assert (imports is None) == bool(name) and (not name or f"net.py sets {name}, which is read" in remarks[0])
 
@@ -183,13 +183,13 @@ def test_a_module_that_reads_none_does_not_forbid_any():
     ],
 )
 def test_such_a_variable_that_differs_from_rank_to_rank_is_named(own, name):
-    assert frozen.differing(own, frozen.beginnings(["mindspore"])) == name
+    assert import_once.differing(own, import_once.beginnings(["mindspore"])) == name
 
 
 @pytest.mark.parametrize("where, name", [("0", "GLOG_logtostderr=0"), ("1", ""), ("", "")])
 def test_a_log_that_mindspore_names_by_the_rank_at_its_import_is_found(where, name):
-    assert frozen.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy", "mindspore.nn"]) == name
-    assert frozen.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy"]) == ""
+    assert import_once.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy", "mindspore.nn"]) == name
+    assert import_once.names_log({b"GLOG_logtostderr": where.encode()}, ["numpy"]) == ""
 
 
 def test_agents_read_what_the_launcher_has_written():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import documents, utc
 
 ODD = [None, True, 1, 1.5, "x", [], [1, {"a": 1}, "x", None], {}, {"k": None}]
 
@@ -11,12 +11,12 @@ ODD = [None, True, 1, 1.5, "x", [], [1, {"a": 1}, "x", None], {}, {"k": None}]
 @pytest.mark.parametrize("value", ODD, ids=repr)
 def test_only_the_wanted_type_counts(parent, value):
     for whole, found in ((parent, None), ({"k": value}, value)):
-        assert any_json.part(whole, "k") == (found if type(found) is dict else {})
-        assert any_json.entries(whole, "k") == (found if type(found) is list else [])
-        assert any_json.objects(whole, "k") == ([{"a": 1}] if type(found) is list and found else [])
-        assert any_json.texts(whole, "k") == (["x"] if type(found) is list and found else [])
-        assert any_json.text(whole, "k") == (found if type(found) is str else None)
-        assert any_json.number(whole, "k") == (found if type(found) is int else None)
+        assert documents.part(whole, "k") == (found if type(found) is dict else {})
+        assert documents.entries(whole, "k") == (found if type(found) is list else [])
+        assert documents.objects(whole, "k") == ([{"a": 1}] if type(found) is list and found else [])
+        assert documents.texts(whole, "k") == (["x"] if type(found) is list and found else [])
+        assert documents.text(whole, "k") == (found if type(found) is str else None)
+        assert documents.number(whole, "k") == (found if type(found) is int else None)
 
 
 def test_a_time_in_utc_is_read_as_it_was_written():

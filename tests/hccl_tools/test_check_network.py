@@ -12,7 +12,6 @@ from hccl_tools.commands import check_network
 from hccl_tools.common import project, typed
 from hccl_tools.hosts.cards import Card
 from hccl_tools.hosts.cards_judge import Finding
-from hccl_tools.show import network as shown
 from hccl_tools.table import rank_table
 
 pytestmark = pytest.mark.thorough
@@ -369,8 +368,8 @@ def test_the_matrix_has_colours_on_a_terminal(monkeypatch, term, coloured):
     servers = [rank_table.Server("/s", "10.0.0.1", devices)]
     fine = Card(ip="", netmask="", link="", tls="", gateway="", health="", lost={}, failed={})
     found = Finding("10.0.0.1", 1, 1, "link", "EI0009", "it is DOWN", "look at the cable")
-    shown.print_text(
-        shown.Network(servers=servers, facts={"10.0.0.1": {0: fine, 1: fine}}, findings=[found], silent=[])
+    check_network.print_text(
+        check_network.Network(servers=servers, facts={"10.0.0.1": {0: fine, 1: fine}}, findings=[found], silent=[])
     )
     text = out.getvalue()
     assert "ok" in text and "10.0.0.1 device 1 (rank 1)" in text

@@ -6,9 +6,9 @@ import good_tables
 import json_pages
 import pytest
 
+from hccl_tools.build import rank_lists
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
-from hccl_tools.machine import root_info
 
 
 def described(host=0, size=8, edits=None):
@@ -106,7 +106,7 @@ def test_a_description_is_called_by_its_name_where_a_table_is_wanted(world):
 
 
 def test_the_usual_place_is_that_of_the_driver():
-    assert root_info.DEFAULT == "/etc/hccl_rootinfo.json"
+    assert rank_lists.ROOT_INFO == "/etc/hccl_rootinfo.json"
 
 
 def test_all_hosts_are_asked_although_this_one_is_no_950(world, in_process, monkeypatch):

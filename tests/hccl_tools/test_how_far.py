@@ -12,7 +12,7 @@ import types
 import pytest
 
 from hccl_tools.common import how_far, language
-from hccl_tools.common.columns import columns
+from hccl_tools.common.colours import columns
 
 
 class Terminal:

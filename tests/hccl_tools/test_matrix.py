@@ -13,8 +13,7 @@ pytest.importorskip("hypothesis", reason="needs hypothesis")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hccl_tools.build import host_950, merging, rank_lists
-from hccl_tools.build import super_pod as super_pod_of_host
+from hccl_tools.build import merging, rank_lists, this_host
 from hccl_tools.check import verdict
 from hccl_tools.commands import convert, diff, show, validate
 from hccl_tools.commands import merge as merge_hccl
@@ -22,7 +21,7 @@ from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.compare import changes, side
 from hccl_tools.convert import filling, job, reading, writing
-from hccl_tools.machine import host, root_info
+from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 from tools.launch.hosts import table_servers
 from tools.launch.pods import pod_table
@@ -306,9 +305,13 @@ def _of_one_host(world, name):
 def output_versions():
     """The versions of the tables that hccl_tools.py makes."""
     one = rank_table.build([(0, "192.168.0.1")], "10.0.0.1")
-    pod = super_pod_of_host.SuperPod(super_pod_id="7", super_device_ids={0: "1"})
-    described = root_info.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
-    return {one["version"], super_pod_of_host.add(one, pod)["version"], host_950.table([0], described)[0]["version"]}
+    pod = this_host.SuperPod(super_pod_id="7", super_device_ids={0: "1"})
+    described = rank_lists.RootInfo("x", {0: {"device_id": 0, "local_id": 0, "level_list": []}})
+    return {
+        one["version"],
+        this_host.with_super_pod(one, pod)["version"],
+        rank_lists.of_950([0], described)[0]["version"],
+    }
 
 
 @for_each("name", ROWS)

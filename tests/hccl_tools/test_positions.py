@@ -5,7 +5,7 @@ from suite.cases import for_each
 
 from hccl_tools.check import verdict
 from hccl_tools.common.problem import Problem
-from hccl_tools.table import positions, rank_table
+from hccl_tools.table import json_faults, rank_table
 
 TEXT = '{\n  "a": [1, {"b/c": "x"}],\n\t"d~": {"e": [\n    null]},\n  "机": true\n}\n'
 
@@ -27,18 +27,18 @@ TEXT = '{\n  "a": [1, {"b/c": "x"}],\n\t"d~": {"e": [\n    null]},\n  "机": tru
     ],
 )
 def test_a_pointer_gets_the_place_of_its_value_or_of_what_it_would_be_in(pointer, row, column):
-    (placed,) = positions.placed([Problem("x", pointer, "t", "r")], TEXT.encode())
+    (placed,) = json_faults.placed([Problem("x", pointer, "t", "r")], TEXT.encode())
     assert (placed.row, placed.column) == (row, column)
 
 
 def test_many_places_are_found_in_one_pass():
     text = json.dumps({"list": [{"n": n} for n in range(50)]}, indent=1)
-    found = positions.placed([Problem("x", f"/list/{n}/n", "t", "r") for n in range(50)], text.encode())
+    found = json_faults.placed([Problem("x", f"/list/{n}/n", "t", "r") for n in range(50)], text.encode())
     assert [problem.row for problem in found] == [4 + 3 * n for n in range(50)]
 
 
 def test_of_a_key_that_stands_twice_the_place_is_that_of_the_last():
-    (placed,) = positions.placed([Problem("x", "/a", "t", "r")], b'{"a": 1,\n"a": 2}')
+    (placed,) = json_faults.placed([Problem("x", "/a", "t", "r")], b'{"a": 1,\n"a": 2}')
     assert placed.row == 2
 
 

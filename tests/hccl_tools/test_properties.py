@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from hccl_tools.build import merging, super_pod
+from hccl_tools.build import merging, this_host
 from hccl_tools.check import rules, schema_check, verdict
 from hccl_tools.common.problem import errors
 from hccl_tools.common.refusal import Refusal
@@ -53,8 +53,8 @@ def singles(draw, least=1, most=4, size=8, pods=False):
         devices = [(n, f"fd00::{number:x}:{n + 1:x}" if six else f"192.168.{number}.{n + 1}") for n in ids]
         table = rank_table.build(devices, f"10.0.0.{number}")
         if pods:
-            pod = super_pod.SuperPod(super_pod_id="pod", super_device_ids={n: str((number << 22) + n) for n in ids})
-            table = super_pod.add(table, pod)
+            pod = this_host.SuperPod(super_pod_id="pod", super_device_ids={n: str((number << 22) + n) for n in ids})
+            table = this_host.with_super_pod(table, pod)
         extra = draw(st.dictionaries(st.sampled_from(["rack", "x"]), junk, max_size=2))
         table["server_list"][0].update(printing(extra))
         tables.append(table)

@@ -7,7 +7,7 @@ import json_pages
 import pytest
 from suite.cases import for_each
 
-from hccl_tools.build import merging, super_pod
+from hccl_tools.build import merging, this_host
 from hccl_tools.commands import build as hccl_tools
 from hccl_tools.commands import show as show_hccl
 from hccl_tools.common import project
@@ -27,7 +27,9 @@ def cluster(count, size=8):
 
 def pod_table():
     table = rank_table.build([(0, "192.168.1.1"), (1, "192.168.1.2")], "10.0.0.1")
-    return super_pod.add(table, super_pod.SuperPod(super_pod_id="7", super_device_ids={0: "167772160", 1: "167837697"}))
+    return this_host.with_super_pod(
+        table, this_host.SuperPod(super_pod_id="7", super_device_ids={0: "167772160", 1: "167837697"})
+    )
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from hccl_tools.build import super_pod
+from hccl_tools.build import this_host
 from hccl_tools.check import verdict
 from hccl_tools.commands import build as hccl_tools
 
@@ -50,8 +50,8 @@ def build(world, in_process, monkeypatch):
 
 
 def refusal(*devices):
-    with pytest.raises(super_pod.SuperPodError) as error:
-        super_pod.of_devices(devices)
+    with pytest.raises(this_host.SuperPodError) as error:
+        this_host.super_pod_of(devices)
     text = str(error.value)
     assert len(text.splitlines()) == 1
     return text
@@ -71,28 +71,28 @@ def test_the_simulation_answers_as_documented(a3, arguments, first):
 
 
 def test_every_device_has_the_sdid_that_npu_smi_tells_for_its_npu_and_chip(a3):
-    assert super_pod.of_devices([0, 1]) == (super_pod.SuperPod(super_pod_id="0", super_device_ids=SDID), None)
+    assert this_host.super_pod_of([0, 1]) == (this_host.SuperPod(super_pod_id="0", super_device_ids=SDID), None)
     a3.log.unlink()
-    super_pod.of_devices([5])
+    this_host.super_pod_of([5])
     assert a3.calls() == ["unset info -m", "unset info -t spod-info -i 2 -c 1"]
 
 
 def test_a_list_that_renumbers_devices_is_not_seen_by_npu_smi(a3, monkeypatch):
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "5")
-    super_pod.of_devices([5])
+    this_host.super_pod_of([5])
     assert [call.split(" ")[0] for call in a3.calls()] == ["unset", "unset"]
 
 
 def test_all_devices_are_asked_at_the_same_time(a3, programs_run):
-    super_pod.of_devices([0, 1, 2])
+    this_host.super_pod_of([0, 1, 2])
     assert programs_run == ["_start", "_finish", *["_start"] * 3, *["_finish"] * 3]
 
 
 def test_a_host_in_no_super_pod_is_no_failure_and_told_apart_from_one_without_npu_smi(a3, tmp_path):
     a3.set("pod", "none")
-    assert super_pod.of_devices([0, 1]) == (None, "npu-smi reports that this host is not in a super pod")
+    assert this_host.super_pod_of([0, 1]) == (None, "npu-smi reports that this host is not in a super pod")
     (tmp_path / "programs" / "npu-smi").unlink()
-    pod, why = super_pod.of_devices([0])
+    pod, why = this_host.super_pod_of([0])
     assert pod is None and why.startswith("npu-smi is not on PATH")
 
 
@@ -113,7 +113,7 @@ def test_an_answer_that_cannot_be_used_is_named(a3, fault, words):
 
 def test_a_npu_smi_that_hangs_is_ended(a3, monkeypatch):
     a3.set("fault_map", "hang")
-    monkeypatch.setattr(super_pod, "_SECONDS", 0.2)
+    monkeypatch.setattr(this_host, "_SECONDS", 0.2)
     assert "no answer within 0.2 s (exit 124)" in refusal(1)
 
 

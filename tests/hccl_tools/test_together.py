@@ -11,7 +11,7 @@ import time
 import pytest
 
 from hccl_tools.hosts import together
-from hccl_tools.hosts.running import MOST_KEPT, Call
+from hccl_tools.hosts.ssh import MOST_KEPT, Call
 
 DROPPED = "echo kex_exchange_identification: Connection closed by remote host >&2; exit 255"
 
@@ -120,7 +120,7 @@ def test_few_descriptors_are_enough_for_many_hosts():
     program = (
         "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (90, 90))\n"
         "from hccl_tools.hosts import together\n"
-        "from hccl_tools.hosts.running import Call\n"
+        "from hccl_tools.hosts.ssh import Call\n"
         "ended = together.run(map(str, range(60)), lambda _: Call(['/bin/sh', '-c', 'sleep 0.02; echo ok'], b''), 30)\n"
         "print({end.stdout for end in ended.values()})"
     )

@@ -8,7 +8,7 @@ import json_pages
 import pytest
 
 from hccl_tools.common import language
-from hccl_tools.common.columns import columns
+from hccl_tools.common.colours import columns
 from tools import runs
 from tools.history import listing, table
 

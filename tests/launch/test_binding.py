@@ -9,7 +9,7 @@ from locking import Job, base
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import Refusal
-from tools.launch.devices import binding, core_shares, cores_here, device_locks, topology
+from tools.launch.devices import binding, core_shares, device_locks
 from tools.launch.devices.core_shares import CORE, NUMA
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
@@ -190,7 +190,7 @@ def test_a_gpu_is_found_by_the_address_that_nvidia_smi_prints(machine, tmp_path)
     [("0-2,5", [0, 1, 2, 5]), (" 3 ", [3]), ("", []), ("1-", []), ("a", []), ("-1", []), ("7-3", [])],
 )
 def test_a_list_of_cores(text, numbers):
-    assert topology.parse(text) == numbers
+    assert core_shares.parse_list(text) == numbers
 
 
 # ---- the plan --------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_a_list_of_cores(text, numbers):
 def four_cores(base, machine, monkeypatch):
     """This launch may use the cores 0 to 3, of which /sys tells nothing."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    monkeypatch.setattr(topology, "_text", lambda root, path: "")
+    monkeypatch.setattr(core_shares, "_text", lambda root, path: "")
 
 
 def planned(ranks=2, **given):
@@ -274,9 +274,9 @@ def test_omp_num_threads_is_the_smallest_share(four_cores, monkeypatch):
 
 
 def test_a_rank_of_another_host_finds_its_cores_there(four_cores, base, monkeypatch):
-    assert cores_here.cores("core", "CPU", 1, 2, [0, 1, 2, 3]) == [2, 3]
+    assert core_shares.here("core", "CPU", 1, 2, [0, 1, 2, 3]) == [2, 3]
     other = Job(base)
     assert other.take(cores=[0], name="other") == []
-    assert cores_here.cores("core", "CPU", 0, 3, [0, 1, 2]) == [1]
+    assert core_shares.here("core", "CPU", 0, 3, [0, 1, 2]) == [1]
     monkeypatch.setenv("LOG_DIR", "other")  # its own job has these cores, on the launcher's host
-    assert cores_here.cores("core", "CPU", 0, 2, [0, 1]) == [0, 1]
+    assert core_shares.here("core", "CPU", 0, 2, [0, 1]) == [0, 1]

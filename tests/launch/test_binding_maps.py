@@ -14,7 +14,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import programs
 from tools.command.command import read
 from tools.command.declaration import Declaration
-from tools.launch.devices import binding, binding_maps, topology
+from tools.launch.devices import binding, binding_maps, core_shares
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import rank_words
@@ -29,8 +29,8 @@ NODES = {0: [0, 1, 2, 3], 1: [4, 5, 6, 7]}
 def eight_cores(base, monkeypatch):
     """Eight cores on two NUMA nodes, and numactl."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    monkeypatch.setattr(topology, "node_numbers", lambda root="": sorted(NODES))
-    monkeypatch.setattr(topology, "cores_of_node", lambda node, root="": NODES.get(node, []))
+    monkeypatch.setattr(core_shares, "node_numbers", lambda root="": sorted(NODES))
+    monkeypatch.setattr(core_shares, "cores_of_node", lambda node, root="": NODES.get(node, []))
     monkeypatch.setattr(programs, "on_path", lambda name: True)
 
 

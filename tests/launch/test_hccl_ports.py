@@ -8,7 +8,7 @@ from launching import request
 from locking import Job, base
 
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.machine import cann, host, kernel_ports
+from hccl_tools.machine import driver, host, sockets
 from tools.launch.devices import device_locks
 from tools.launch.engines import hccl_choice, hccl_ports
 from tools.launch.engines.facts import LocalFacts
@@ -27,9 +27,9 @@ def quiet_host(base, monkeypatch):
     for name in (hccl_ports.VARIABLE, hccl_ports.HOST_RANGE, hccl_ports.NPU_RANGE, "ASCEND_HOME_PATH"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(host, "devices", lambda: list(range(8)))
-    monkeypatch.setattr(kernel_ports, "listening", lambda ports, root="": set())
-    monkeypatch.setattr(kernel_ports, "outgoing", lambda root="": range(32768, 61000))
-    monkeypatch.setattr(kernel_ports, "reserved", lambda root="": "")
+    monkeypatch.setattr(sockets, "listening", lambda ports, root="": set())
+    monkeypatch.setattr(sockets, "outgoing", lambda root="": range(32768, 61000))
+    monkeypatch.setattr(sockets, "reserved", lambda root="": "")
 
 
 def placed(*devices, **more):
@@ -91,23 +91,23 @@ def test_of_two_launches_that_choose_the_same_ports_one_is_sent_back(base):
 
 
 def test_a_server_at_one_of_the_default_ports_moves_the_job(monkeypatch):
-    monkeypatch.setattr(kernel_ports, "listening", lambda ports, root="": {60007, 61030} & set(ports))
+    monkeypatch.setattr(sockets, "listening", lambda ports, root="": {60007, 61030} & set(ports))
     found = of_job(placed())
     assert found.ranges == [(61056, 61087)]
     assert "port 60007 is in use: " in found.remarks[0]
 
 
 def test_ports_that_the_kernel_gives_away_come_last(base, monkeypatch):
-    monkeypatch.setattr(kernel_ports, "outgoing", lambda root="": range(32768, 62001))
+    monkeypatch.setattr(sockets, "outgoing", lambda root="": range(32768, 62001))
     other_job(base, [DEFAULT])
     assert of_job(placed()).ranges == [(62016, 62047)]
-    monkeypatch.setattr(kernel_ports, "outgoing", lambda root="": range(1024, 65536))
+    monkeypatch.setattr(sockets, "outgoing", lambda root="": range(1024, 65536))
     assert of_job(placed()).ranges == [FIRST]
 
 
 def test_a_job_that_waits_for_devices_does_not_avoid_the_ports_of_the_job_that_has_them(base, monkeypatch):
     other_job(base, [DEFAULT], (1, 2))
-    monkeypatch.setattr(kernel_ports, "listening", lambda ports, root="": {60001} & set(ports))
+    monkeypatch.setattr(sockets, "listening", lambda ports, root="": {60001} & set(ports))
     assert of_job(placed()).origin == "default"
     monkeypatch.setenv("HCCL_IF_BASE_PORT", "60000")
     assert of_job(placed()).origin == "user"
@@ -155,7 +155,7 @@ def test_ranges_are_set_where_cann_reads_them_and_they_do_no_harm(base, tmp_path
 
 def test_the_release_of_cann_is_its_first_two_numbers():
     texts = ("8.1.RC1", "8.5.0", "9.0.0-beta1", "RC1", "", None)
-    assert [cann.release(text) for text in texts] == [(8, 1), (8, 5), (9, 0), None, None, None]
+    assert [driver.cann_release(text) for text in texts] == [(8, 1), (8, 5), (9, 0), None, None, None]
 
 
 # ---- a job whose hosts have a launcher each ----------------------------------------------------------
@@ -255,7 +255,7 @@ def test_the_users_ports_that_another_job_has_are_refused(base, monkeypatch):
 
 def test_the_users_ports_at_which_a_server_listens_are_refused_if_a_rank_needs_one(monkeypatch):
     monkeypatch.setenv("HCCL_IF_BASE_PORT", "61000")
-    monkeypatch.setattr(kernel_ports, "listening", lambda ports, root="": {61001, 61009} & set(ports))
+    monkeypatch.setattr(sockets, "listening", lambda ports, root="": {61001, 61009} & set(ports))
     assert "but port 61001 is in use: " in why(placed(0, 1))
     assert of_job(placed(2, 3)).origin == "user"
     monkeypatch.setenv("HCCL_HOST_SOCKET_PORT_RANGE", "61000-61001")  # HCCL takes one that is free
@@ -266,13 +266,13 @@ def test_the_users_ports_at_which_a_server_listens_are_refused_if_a_rank_needs_o
 
 def test_the_users_ports_that_the_kernel_may_give_away_are_noted(monkeypatch):
     monkeypatch.setenv("HCCL_IF_BASE_PORT", "50000")
-    monkeypatch.setattr(kernel_ports, "reserved", lambda root="": "8080")
+    monkeypatch.setattr(sockets, "reserved", lambda root="": "8080")
     (remark,) = of_job(placed()).remarks
     assert remark == (
         "note: HCCL_IF_BASE_PORT=50000: HCCL listens at 50000-50031, but the kernel may give these ports to any"
         " connection first; as root, keep them free: sysctl -w net.ipv4.ip_local_reserved_ports=8080,50000-50031"
     )
-    monkeypatch.setattr(kernel_ports, "reserved", lambda root="": "8080,50000-50031")
+    monkeypatch.setattr(sockets, "reserved", lambda root="": "8080,50000-50031")
     assert of_job(placed()).remarks == []
 
 
@@ -283,15 +283,15 @@ def test_what_the_kernel_says_of_its_ports(tmp_path, monkeypatch):
     monkeypatch.undo()
     folder = tmp_path / "proc/sys/net/ipv4"
     folder.mkdir(parents=True)
-    assert kernel_ports.outgoing(str(tmp_path)) is None and kernel_ports.handed_out(range(9), str(tmp_path)) == set()
+    assert sockets.outgoing(str(tmp_path)) is None and sockets.handed_out(range(9), str(tmp_path)) == set()
     (folder / "ip_local_port_range").write_text("100\t110\n")
     (folder / "ip_local_reserved_ports").write_text("90,101-103,110\n")
-    assert kernel_ports.handed_out(range(90, 120), str(tmp_path)) == {100, *range(104, 110)}
+    assert sockets.handed_out(range(90, 120), str(tmp_path)) == {100, *range(104, 110)}
 
 
 def test_a_server_is_seen_where_it_listens(monkeypatch):
     monkeypatch.undo()
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        assert kernel_ports.listening([port]) == {port}
-    assert kernel_ports.listening([port]) == set()
+        assert sockets.listening([port]) == {port}
+    assert sockets.listening([port]) == set()

@@ -15,7 +15,7 @@ from needs import needs
 from hccl_tools.common import version
 from tools.launch import monitored
 from tools.launch.engines import ports
-from tools.launch.pods import pod_wait
+from tools.launch.pods import pod_table
 from tools.launch.pods.pod_watch import MOVED
 
 ROOT = documents.ROOT
@@ -154,7 +154,7 @@ def test_a_pod_is_asked_whether_its_job_moves(way, role):
     for probe in ("startupProbe", "livenessProbe"):
         assert only[probe]["httpGet"] == {"path": "/healthz", "port": "metrics"}
     starts = only["startupProbe"]
-    assert starts["periodSeconds"] * starts["failureThreshold"] > pod_wait.WAIT  # in which nobody answers
+    assert starts["periodSeconds"] * starts["failureThreshold"] > pod_table.WAIT  # in which nobody answers
 
 
 def test_exit_codes_decide_between_a_restart_and_the_end():

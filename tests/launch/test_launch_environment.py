@@ -10,7 +10,7 @@ from tools.launch import environment
 from tools.launch.engines import ports
 from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
-from tools.launch.programs import device_num
+from tools.launch.programs import program_calls
 
 
 @pytest.fixture
@@ -78,6 +78,6 @@ def test_a_program_that_names_the_variable_is_told(tmp_path, text, told):
     path = tmp_path / "train.py"
     path.write_text(text)
     for command in (["python", "-u", str(path)], [str(path), "words"]):
-        lines = device_num.remarks(request(device_num="8", script="ascend4p.sh"), 4, command)
+        lines = program_calls.device_num_remarks(request(device_num="8", script="ascend4p.sh"), 4, command)
         assert bool(lines) == told
-    assert device_num.remarks(request(device_num="8"), 4, ["python", "-m", "train", str(tmp_path)]) == []
+    assert program_calls.device_num_remarks(request(device_num="8"), 4, ["python", "-m", "train", str(tmp_path)]) == []

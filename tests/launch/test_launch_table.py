@@ -7,8 +7,9 @@ import good_tables
 import pytest
 from launching import request
 
+from hccl_tools.build import rank_lists
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.machine import host, root_info
+from hccl_tools.machine import host
 from hccl_tools.table import rank_table
 from tools.launch.tables import launch_table, table_fit
 
@@ -94,7 +95,7 @@ def test_a_table_that_lies_about_is_not_taken_where_nothing_says_whose_it_is(wor
 
 def test_on_a_950_the_table_is_made_of_the_hosts_own_description(world, monkeypatch):
     (world / "root.json").write_text(json.dumps(good_tables.host_of_950()))
-    monkeypatch.setattr(root_info, "DEFAULT", str(world / "root.json"))
+    monkeypatch.setattr(rank_lists, "ROOT_INFO", str(world / "root.json"))
     wanted = request(generation="950").replace(chip="950")
     found = launch_table.choose(wanted, [4, 5], "/run")
     assert (found.path, found.ranks) == ("/run/hccl_2p_45.json", [(0, 4), (1, 5)])

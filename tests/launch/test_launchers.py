@@ -8,7 +8,7 @@ from suite.cases import for_each
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
-from tools.launch.programs import launchers, script_text
+from tools.launch.programs import launchers, own_loop
 
 SCRIPTS = project.path("scripts")
 
@@ -163,7 +163,7 @@ STARTS = {
 def test_a_script_that_starts_ranks_is_named_with_its_line(text, tmp_path):
     (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
     for words in (["./start.sh", "x"], ["bash", "start.sh"], ["bash", "-e", "start.sh"]):
-        (found,) = script_text.remarks(words, 8)
+        (found,) = own_loop.launcher_remarks(words, 8)
         assert STARTS[text] in found and found.endswith(f"launch.sh --zoo start.sh{' x' * ('x' in words)}")
 
 
@@ -179,7 +179,7 @@ OTHERS = {
 @pytest.mark.parametrize("text", OTHERS)
 def test_a_script_whose_launcher_has_no_stand_in_is_to_be_changed(text, tmp_path):
     (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
-    (found,) = script_text.remarks(["./start.sh"], 8)
+    (found,) = own_loop.launcher_remarks(["./start.sh"], 8)
     name, script = OTHERS[text]
     assert f":2 starts {name}, which" in found
     assert found.endswith(f"; in the script, write bash {SCRIPTS}/{script} in its place")
@@ -201,11 +201,11 @@ def test_a_script_whose_launcher_has_no_stand_in_is_to_be_changed(text, tmp_path
 )
 def test_a_script_that_does_not_is_not(text, tmp_path):
     (tmp_path / "start.sh").write_text(f"#!/bin/bash\n{text}\n")
-    assert script_text.remarks(["./start.sh"], 8) == []
+    assert own_loop.launcher_remarks(["./start.sh"], 8) == []
 
 
 def test_what_is_no_script_or_cannot_be_read_has_no_remark(tmp_path):
-    assert script_text.remarks(["python", "x.py"], 8) == []
-    assert script_text.remarks(["bash", "-c", "msrun x.py"], 8) == []
-    assert script_text.remarks(["bash"], 8) == []
-    assert script_text.remarks(["./none.sh"], 8) == []
+    assert own_loop.launcher_remarks(["python", "x.py"], 8) == []
+    assert own_loop.launcher_remarks(["bash", "-c", "msrun x.py"], 8) == []
+    assert own_loop.launcher_remarks(["bash"], 8) == []
+    assert own_loop.launcher_remarks(["./none.sh"], 8) == []

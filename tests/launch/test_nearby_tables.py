@@ -145,6 +145,6 @@ def test_a_folder_with_data_in_it_is_not_read_through(write, world, monkeypatch)
     for number in range(300):
         (world / f"{number:03}.json").write_text("{}")
     opened = []
-    monkeypatch.setattr("tools.launch.tables.nearby_tables._is_table", lambda path, most: opened.append(path))
+    monkeypatch.setattr("tools.launch.tables.launch_table._is_table", lambda path, most: opened.append(path))
     chosen()
     assert len(opened) == 100

@@ -6,7 +6,7 @@ import pytest
 
 from hccl_tools.common.refusal import REFUSED, Refusal
 from tools.launch import checks
-from tools.launch.programs import needed_data
+from tools.launch.programs import program_calls
 
 READ = 'data = create(os.environ["DATA_PATH"])'
 
@@ -19,7 +19,7 @@ def said(world, monkeypatch):
     def check(*lines, data_path=None):
         (world / "net.py").write_text("\n".join(("import os", *lines)) + "\n")
         try:
-            needed_data.check("net.py", SimpleNamespace(data_path=data_path))
+            program_calls.check_data("net.py", SimpleNamespace(data_path=data_path))
         except Refusal as refusal:
             assert refusal.status == REFUSED and len(refusal.lines) == 1
             return refusal.lines[0]
@@ -64,4 +64,4 @@ def test_a_start_script_has_set_the_variables_of_its_ranks(world, monkeypatch):
 
 
 def test_a_file_that_is_not_there_is_left_to_other_checks(said, world):
-    needed_data.check("nowhere.py", SimpleNamespace(data_path=None))
+    program_calls.check_data("nowhere.py", SimpleNamespace(data_path=None))

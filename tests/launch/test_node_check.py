@@ -13,7 +13,7 @@ from tools.engines.srun import Srun
 from tools.launch import checks, plan
 from tools.launch.engines.facts import MpirunFacts, OpenMpi, SrunFacts
 from tools.launch.engines.placement import Placement
-from tools.launch.hosts import host_check, node_check
+from tools.launch.hosts import host_check
 
 SAME = f"same 1.0.0 {'a' * 64} /my/project"
 OTHER = f"other 1.0.0 {'a' * 64} /opt/mindspore_launch"
@@ -39,13 +39,13 @@ def says(tmp_path, monkeypatch):
 
 
 def line(node, answer):
-    return f"0: {node_check._MARK} {node} {answer}\n"
+    return f"0: {host_check._NODE_MARK} {node} {answer}\n"
 
 
 def test_all_nodes_are_asked_in_one_step_that_is_not_that_of_sbatch(says, monkeypatch):
     monkeypatch.setenv("SLURM_NTASKS", "16")
     got = says(line("n2", SAME) + "noise\n" + line("n1", SAME))
-    assert node_check.problems(request(), ["n1", "n2"]) == ([], False)
+    assert host_check.problems_of_nodes(request(), ["n1", "n2"]) == ([], False)
     words = got.read_text().split("\n")
     assert {"--nodes=2", "--ntasks=2", "--ntasks-per-node=1", "--nodelist=n1,n2", "--overlap"} <= set(words)
     assert "16" not in words
@@ -53,12 +53,12 @@ def test_all_nodes_are_asked_in_one_step_that_is_not_that_of_sbatch(says, monkey
 
 def test_a_node_may_have_the_project_elsewhere(says):
     says(line("n1", SAME) + line("n2", OTHER))
-    assert node_check.problems(request(), ["n1", "n2"]) == ([], True)
+    assert host_check.problems_of_nodes(request(), ["n1", "n2"]) == ([], True)
 
 
 def test_nodes_without_an_answer_and_with_a_bad_one_are_told(says):
     says(line("n1", "none") + line("n2", "") + line("n3", "same x y z"), 1)
-    lines, _ = node_check.problems(request(), ["n1", "n2", "n3", "n4", "n5"])
+    lines, _ = host_check.problems_of_nodes(request(), ["n1", "n2", "n3", "n4", "n5"])
     assert [text.partition(":")[0] for text in lines] == ["n[4-5]", "n[2-3]", "n1"]
     assert "no answer by srun: srun: error: no (exit 1); try: srun --overlap -w n4 true" in lines[0]
     assert "is needed there" in lines[1] and "this project is neither at" in lines[2]
@@ -67,24 +67,23 @@ def test_nodes_without_an_answer_and_with_a_bad_one_are_told(says):
 def test_this_node_is_not_asked_and_a_restart_asks_nobody(says, monkeypatch):
     got = says("")
     monkeypatch.setenv("SLURMD_NODENAME", "n1")
-    assert node_check.problems(request(), ["n1"]) == ([], False)
-    assert node_check.problems(request(attempt="1"), ["n1", "n2"]) == ([], True)
+    assert host_check.problems_of_nodes(request(), ["n1"]) == ([], False)
+    assert host_check.problems_of_nodes(request(attempt="1"), ["n1", "n2"]) == ([], True)
     assert not got.exists()
 
 
 def test_the_question_is_one_that_a_node_s_shell_answers(monkeypatch):
-    words = node_check.command(["n1"])
+    words = host_check._command(["n1"])
     monkeypatch.setenv("SLURMD_NODENAME", "n1")
     ended = subprocess.run(words[words.index("/bin/sh") :], stdout=subprocess.PIPE, text=True)
-    found = elsewhere.read(node_check.answers(ended.stdout)["n1"])
+    found = elsewhere.read(host_check._told_by_nodes(ended.stdout)["n1"])
     assert found == elsewhere.Found(version=elsewhere.own(), folder=elsewhere.project.ROOT)
 
 
 @pytest.mark.parametrize("engine", ["srun", "mpirun"])
 @pytest.mark.parametrize("there", [False, True])
 def test_the_plan_knows_whether_a_host_has_it_elsewhere(monkeypatch, engine, there):
-    module = node_check if engine == "srun" else host_check
-    monkeypatch.setattr(module, "problems", lambda *_: ([], there))
+    monkeypatch.setattr(host_check, "problems_of_nodes" if engine == "srun" else "problems", lambda *_: ([], there))
     facts = SrunFacts(nodes=["n1"], per_node=1, kill_wait=30)
     placed = Placement(ranks=[(0, 0)], world=1, hosts=["n1"], engine=facts)
     assert checks.devices(request(engine=engine, device_target="CPU"), placed, False) is there

@@ -3,7 +3,7 @@
 import pytest
 from launching import refusal_of
 
-from tools.launch.programs import parallel_calls
+from tools.launch.programs import program_calls
 
 AUTO = 'ms.set_auto_parallel_context(parallel_mode="auto_parallel")'
 SEMI = "context.set_auto_parallel_context(gradients_mean=True, parallel_mode=ParallelMode.SEMI_AUTO_PARALLEL)"
@@ -16,7 +16,7 @@ PYNATIVE = "ms.set_context(mode=ms.PYNATIVE_MODE)"
 def said(world):
     """said("CPU", line, line): why a program of these lines is refused; empty if it is not."""
 
-    return lambda target, *lines: refusal_of(parallel_calls.check, world, target, lines)
+    return lambda target, *lines: refusal_of(program_calls.check_parallel, world, target, lines)
 
 
 @pytest.mark.parametrize(("line", "mode"), [(AUTO, "auto_parallel"), (SEMI, "semi_auto_parallel")])
@@ -72,4 +72,4 @@ def test_both_modes_of_execution_or_a_function_for_pynative_mode_are_not_judged(
 
 
 def test_a_file_that_is_not_there_is_left_to_other_checks(world):
-    parallel_calls.check("no.py", "CPU")
+    program_calls.check_parallel("no.py", "CPU")

@@ -12,10 +12,9 @@ from launching import request
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import host
-from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table, pod_watch
+from tools.launch.pods import pod_job, pod_scheduler, pod_table, pod_watch
 from tools.launch.pods.pod_job import Fact, PodJob
-from tools.launch.pods.pod_table import Initializing, NotReady
-from tools.launch.pods.pod_wait import Patience
+from tools.launch.pods.pod_table import Initializing, NotReady, Patience
 
 NAMES = (*pod_job.ADDRESSES, "MS_ROLE", "MS_WORKER_NUM", "MS_LOCAL_WORKER", "MS_NODE_RANK", "MS_SCHED_HOST", "NPU_POD")
 
@@ -218,7 +217,7 @@ def test_the_watcher_sees_a_link_that_is_swapped(tmp_path):
     assert pod_watch.stamp(str(tmp_path / "none")) == ()
 
 
-def container(root, devices, pids=None, managers=pod_checks.MANAGERS):
+def container(root, devices, pids=None, managers=pod_scheduler.MANAGERS):
     """A folder like a container's: /dev with these NPUs, and the control group's limit of processes."""
     (root / "dev" / "shm").mkdir(parents=True)
     for name in (*(f"davinci{device}" for device in devices), *managers):
@@ -236,15 +235,18 @@ def test_a_device_that_the_plugin_gave_is_missing(monkeypatch, tmp_path):
     with pytest.raises(
         Refusal, match=r"gives this pod devices 0-3, but the container lacks device 2: there is no /dev/davinci2;"
     ):
-        pod_checks.check(pod_request(device_target="Ascend"), job(devices=(0, 1, 2, 3)), root)
-    assert pod_checks.check(pod_request(device_target="Ascend", no_check="1"), job(devices=(0, 1, 2, 3)), root) == []
+        pod_scheduler.check_pod(pod_request(device_target="Ascend"), job(devices=(0, 1, 2, 3)), root)
+    assert (
+        pod_scheduler.check_pod(pod_request(device_target="Ascend", no_check="1"), job(devices=(0, 1, 2, 3)), root)
+        == []
+    )
 
 
 def test_a_node_that_every_npu_needs_is_missing(monkeypatch, tmp_path):
     monkeypatch.setattr(host, "devices", lambda: [0])
     root = container(tmp_path, [0], managers=["davinci_manager", "devmm_svm"])
     with pytest.raises(Refusal, match="has NPUs, but not /dev/hisi_hdc, which they need"):
-        pod_checks.check(pod_request(device_target="Ascend"), job(devices=(0,)), root)
+        pod_scheduler.check_pod(pod_request(device_target="Ascend"), job(devices=(0,)), root)
 
 
 class Disk:
@@ -260,7 +262,7 @@ class Disk:
 def test_little_shared_memory_is_a_note(monkeypatch, tmp_path, mebibytes, notes):
     root = container(tmp_path, [])
     monkeypatch.setattr(os, "statvfs", lambda path: Disk(mebibytes << 20) if path == f"{root}/dev/shm" else None)
-    found = pod_checks.check(pod_request(), job(), root)
+    found = pod_scheduler.check_pod(pod_request(), job(), root)
     assert len(found) == notes
     assert all(f"/dev/shm has {mebibytes} MiB" in line and "emptyDir with medium Memory" in line for line in found)
 
@@ -268,8 +270,8 @@ def test_little_shared_memory_is_a_note(monkeypatch, tmp_path, mebibytes, notes)
 def test_few_processes_are_a_note(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "statvfs", lambda _: Disk(1 << 40))
     root = container(tmp_path, [], pids=1024)
-    assert pod_checks.check(pod_request(), job(local=2), root) == []
-    (line,) = pod_checks.check(pod_request(), job(local=8), root)
+    assert pod_scheduler.check_pod(pod_request(), job(local=2), root) == []
+    (line,) = pod_scheduler.check_pod(pod_request(), job(local=8), root)
     assert "may have 1024 processes and threads, too few for 8 ranks; raise the kubelet's podPidsLimit" in line
 
 

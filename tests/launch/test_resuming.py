@@ -19,7 +19,7 @@ from tools.launch.engines.facts import LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import host_check
 from tools.launch.programs import trainer_command
-from tools.launch.resume import resumed_hosts, resuming
+from tools.launch.resume import resuming
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import choosing, labels
 
@@ -365,7 +365,7 @@ def hosts(tmp_path, monkeypatch):
     resumed = found("here", world=4, hosts=names)
 
     def check(**given):
-        return resumed_hosts.check(request(engine="mpirun", **given), placed, resumed)
+        return resuming.check_hosts(request(engine="mpirun", **given), placed, resumed)
 
     return check, tmp_path / "there"
 

@@ -7,9 +7,8 @@ import pytest
 from launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import environment, worker_logs
+from tools.launch import environment, run_folder
 from tools.launch.devices import seen
-from tools.launch.engines import simulation
 from tools.launch.hosts import network
 from tools.rank import environment as of_ranks
 
@@ -20,23 +19,27 @@ def without_variables(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
+def is_simulated(**given):
+    return environment.simulated(request(**given)).placement == environment.WAY
+
+
 def simulated(**given):
-    return simulation.of(request(**{"engine": "msrun", "sim_level": 1, **given}))
+    return environment.simulated(request(**{"engine": "msrun", "sim_level": 1, **given}))
 
 
 def ranks(**given):
-    return simulation.place(simulated(**given)).ranks
+    return environment.place_simulated(simulated(**given)).ranks
 
 
 def refusal(**given):
     with pytest.raises(Refusal) as refused:
-        simulation.place(simulation.of(request(**{"engine": "msrun", **given})))
+        environment.place_simulated(environment.simulated(request(**{"engine": "msrun", **given})))
     return refused.value.lines[0]
 
 
 def test_one_rank_of_thousands_is_one_process_without_a_scheduler():
     asked = simulated(worker_num=4096, local_worker_num=8, sim_rank_id=777)
-    place = simulation.place(asked)
+    place = environment.place_simulated(asked)
     assert (asked.engine, place.ranks, place.world) == ("local", [(777, 0)], 4096)
     found = environment.exports(asked, place, "run", None, True, None)
     assert (found["RANK_SIZE"], found["MS_WORKER_NUM"], found["MS_SIMULATION_LEVEL"]) == ("4096", "4096", "1")
@@ -56,7 +59,7 @@ def test_without_a_rank_those_of_this_host_are_compiled():
 
 
 def test_of_more_than_128_the_first_one_is_compiled_and_that_is_said():
-    place = simulation.place(simulated(worker_num=1024, local_worker_num=256, node_rank=2))
+    place = environment.place_simulated(simulated(worker_num=1024, local_worker_num=256, node_rank=2))
     assert place.ranks == [(512, 0)]
     assert place.remarks == ["note: of 256 ranks only rank 512 is simulated; --sim_rank_id chooses another one"]
 
@@ -71,7 +74,7 @@ def test_it_is_for_ascend_unless_another_target_is_named():
 def test_no_device_is_locked_or_looked_for_and_hccl_listens_nowhere(monkeypatch):
     monkeypatch.setenv("ASCEND_RT_VISIBLE_DEVICES", "6,7")
     asked = simulated(worker_num=4)
-    place = simulation.place(asked)
+    place = environment.place_simulated(asked)
     assert seen.lockable(asked, [0, 1, 2, 3], []) == [] == seen.device_ids(asked, place.ranks)
     assert seen.remarks(asked, place, place.ranks) == []
     assert environment.hccl(asked, place, True) is None
@@ -80,10 +83,10 @@ def test_no_device_is_locked_or_looked_for_and_hccl_listens_nowhere(monkeypatch)
 def test_under_msrun_the_variables_say_the_same_as_the_options(monkeypatch):
     monkeypatch.setenv("MS_SIMULATION_LEVEL", "2")
     monkeypatch.setenv("RANK_ID", "5")
-    assert simulation.is_wanted(request(engine="msrun")) and not simulation.is_wanted(request())
-    asked = simulation.of(request(engine="msrun", worker_num=16))
+    assert is_simulated(engine="msrun") and not is_simulated()
+    asked = environment.simulated(request(engine="msrun", worker_num=16))
     assert (asked.sim_level, asked.sim_rank_id) == (2, 5)
-    asked = simulation.of(request(engine="msrun", worker_num=16, sim_level=0, sim_rank_id=3))
+    asked = environment.simulated(request(engine="msrun", worker_num=16, sim_level=0, sim_rank_id=3))
     assert (asked.sim_level, asked.sim_rank_id) == (0, 3)
     monkeypatch.setenv("MS_SIMULATION_LEVEL", "high")
     assert refusal() == "MS_SIMULATION_LEVEL=high is not 0, 1, 2 or 3; unset it, or give --sim_level"
@@ -122,7 +125,7 @@ def links(folder, name, monkeypatch):
         ranks=[(6, 0), (7, 1)],
         cluster=SimpleNamespace(scheduler_host="10.0.0.1"),
     )
-    worker_logs.make(plan)
+    run_folder.make_worker_links(plan)
     return {link: os.readlink(folder / link) for link in sorted(os.listdir(folder))}
 
 
@@ -141,4 +144,4 @@ def test_a_name_that_the_logs_have_anyway_makes_no_links(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["../w", "a/b", ".w", "-w", " w", "w\x1b[31m", "w" * 201, "w\n"])
 def test_what_is_not_the_name_of_a_file_is_refused(name):
     with pytest.raises(Refusal, match="is not the name of a file; write one such as worker_{ip}_{hostname}; --log_dir"):
-        worker_logs.check(SimpleNamespace(worker_log_name=name))
+        run_folder.check_worker_log_name(SimpleNamespace(worker_log_name=name))

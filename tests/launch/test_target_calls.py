@@ -3,7 +3,7 @@
 import pytest
 from launching import refusal_of
 
-from tools.launch.programs import target_calls
+from tools.launch.programs import program_calls
 
 GPU = 'ms.set_context(mode=ms.GRAPH_MODE, device_target="GPU")'
 ASCEND = "context.set_context(device_target='Ascend')"
@@ -13,7 +13,7 @@ ASCEND = "context.set_context(device_target='Ascend')"
 def said(world):
     """said("CPU", line, line): why a program of these lines is refused; empty if it is not."""
 
-    return lambda target, *lines: refusal_of(target_calls.check, world, target, lines)
+    return lambda target, *lines: refusal_of(program_calls.check_target, world, target, lines)
 
 
 @pytest.mark.parametrize(

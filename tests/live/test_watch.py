@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from hccl_tools.common import language
-from hccl_tools.common.columns import columns
+from hccl_tools.common.colours import columns
 from tools import watch
 from tools.live import screen, sentences, table, watcher
 from tools.live.estimate import estimate

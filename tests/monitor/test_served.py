@@ -7,7 +7,7 @@ import pytest
 from launch.launching import request
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch import listening, monitored
+from tools.launch import monitored
 from tools.monitor import http_server, main
 from tools.monitor import served as served_module
 from tools.monitor.http_server import MOST_CONNECTIONS, MOST_REQUEST, TEXT, Server
@@ -87,7 +87,7 @@ class Site:
     """A server whose looks the test takes."""
 
     def __init__(self):
-        self.listener = listening.listen("127.0.0.1", 0)
+        self.listener = monitored.listen("127.0.0.1", 0)
         self.server = Server(self.listener, {"/a": (200, TEXT, b"yes\n"), "/big": (200, TEXT, b"x" * 3_000_000)}.get)
 
     def connect(self):
@@ -183,7 +183,7 @@ def test_one_that_goes_before_its_answer_ends_nothing(site):
 
 @pytest.fixture
 def served():
-    with listening.listen("127.0.0.1", 0) as listener:
+    with monitored.listen("127.0.0.1", 0) as listener:
         yield Served(listener, "run\n1", 100.0), listener.getsockname()
 
 
@@ -250,7 +250,7 @@ def refused(**given):
 def test_a_port_that_nobody_can_have_is_refused():
     assert "--metrics :0: a port is a number" in refused(metrics=":0")
     assert "a port is a number" in refused(metrics=":70000")
-    with listening.listen("127.0.0.1", 0) as listener:
+    with monitored.listen("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         assert "nobody can listen there: Address already in use (process " in refused(metrics=f":{port}")
         monitored.check(request(metrics=f":{port}", dry_run="1"))

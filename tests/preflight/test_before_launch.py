@@ -18,7 +18,7 @@ from tools.features.last_good_hosts import LastGoodHosts
 from tools.launch.engines.facts import Cluster, LocalFacts, MpirunFacts, OpenMpi
 from tools.launch.engines.hccl_ports import HcclPorts
 from tools.launch.planned import Checked
-from tools.preflight import before_launch, kept
+from tools.preflight import before_launch
 from tools.run_page import sections
 from tools.run_page.markup import Writer
 
@@ -155,12 +155,14 @@ def test_a_launcher_of_one_host_asks_nobody_and_says_so(hosts, world, names, wor
 
 def before(world, **facts):
     path = world / "preflight.json"
-    path.write_text(kept.text(MADE, {name: {**HEALTHY, **own} for name, own in facts.items()}))
-    return kept.read(str(path))
+    path.write_text(before_launch.kept_text(MADE, {name: {**HEALTHY, **own} for name, own in facts.items()}))
+    return before_launch.read_kept(str(path))
 
 
 def changes(world, old, new):
-    return kept.changed(before(world, n1=old, n2=old), {name: {**HEALTHY, **new} for name in ("n1", "n2", "n3")})
+    return before_launch.changes_since(
+        before(world, n1=old, n2=old), {name: {**HEALTHY, **new} for name in ("n1", "n2", "n3")}
+    )
 
 
 def test_a_change_is_told_once_for_all_its_hosts_and_new_hosts_have_none(world):
@@ -179,9 +181,9 @@ def test_another_program_is_no_change_and_the_same_with_other_contents_is_one(wo
 
 def test_secrets_are_neither_kept_nor_compared(world):
     secret = {"variable:MS_ACCESS_TOKEN": "<12345678>", "variable:HCCL_LONG": "aaa... <12345678>"}
-    text = kept.text(MADE, {"n1": {**HEALTHY, **secret, "variable:HCCL_BUFFSIZE": "300"}})
+    text = before_launch.kept_text(MADE, {"n1": {**HEALTHY, **secret, "variable:HCCL_BUFFSIZE": "300"}})
     assert "TOKEN" not in text and "LONG" not in text and '"variable:HCCL_BUFFSIZE": "300"' in text
-    assert kept.digest(secret) == kept.digest({})
+    assert before_launch.digest(secret) == before_launch.digest({})
     assert changes(world, {}, {"variable:HCCL_BUFFSIZE": "300"}) == ["n[1-2]: HCCL_BUFFSIZE=300 instead of none"]
 
 
@@ -197,14 +199,14 @@ def test_secrets_are_neither_kept_nor_compared(world):
 )
 def test_a_file_that_is_none_of_ours_is_no_earlier_check(world, text):
     (world / "preflight.json").write_text(text)
-    assert kept.read(str(world / "preflight.json")) is None
-    assert kept.read(str(world / "nothing")) is None
+    assert before_launch.read_kept(str(world / "preflight.json")) is None
+    assert before_launch.read_kept(str(world / "nothing")) is None
 
 
 def test_entries_of_another_form_are_left_out_and_texts_made_harmless(world):
     groups = [1, {"hosts": 3, "facts": {}}, {"hosts": ["n1", 2], "facts": {"cann": "\x1b[2J", "x": 1}}]
     (world / "preflight.json").write_text(json.dumps({"made": MADE, "groups": groups}))
-    found = kept.read(str(world / "preflight.json"))
+    found = before_launch.read_kept(str(world / "preflight.json"))
     assert found.facts == {"n1": {"cann": "\\x1b[2J"}}
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from hccl_tools.common import project
-from hccl_tools.hosts import one_step, pieces
+from hccl_tools.hosts import answering
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import slurm
 from tools.preflight import by_srun
@@ -51,7 +51,7 @@ def starter(folder, *nodes):
 def test_every_node_gets_its_own_question_and_answers_in_the_same_output(probe):
     questions = {name: {"seed": name, "both": [1, 2], "slots": n} for n, name in enumerate(("n1", "n2", "n3"))}
     words = [str(probe / "answers.py")]
-    answers, lines, silent, ended = one_step.run(
+    answers, lines, silent, ended = by_srun.run_step(
         starter(probe, *questions), "SLURMD_NODENAME", words, questions, seconds=60
     )
     assert (lines, silent, ended.status) == ([], [], 0)
@@ -61,18 +61,20 @@ def test_every_node_gets_its_own_question_and_answers_in_the_same_output(probe):
 
 def test_a_node_that_is_not_started_is_silent_and_another_one_foreign(probe):
     questions = {name: {"seed": name} for name in ("n1", "n2")}
-    found = one_step.run(starter(probe, "n1", "n9"), "SLURMD_NODENAME", [str(probe / "answers.py")], questions, 60)
+    found = by_srun.run_step(starter(probe, "n1", "n9"), "SLURMD_NODENAME", [str(probe / "answers.py")], questions, 60)
     assert [each.host for each in found[0]] == ["n1"] and found[2] == ["n2"]
 
 
 def test_a_frame_counts_only_whole_and_with_the_number_of_this_run():
     data = os.urandom(1000).hex().encode()
-    lines = pieces.cut(data, "ab12", "node-1.x").splitlines(keepends=True)
+    lines = answering._cut_in_pieces(data, "ab12", "node-1.x").splitlines(keepends=True)
     assert max(map(len, lines)) < 1024 and len(lines) > 4
-    assert pieces.joined(b"".join(reversed(lines)), "ab12") == {"node-1.x": data}
-    assert pieces.joined(b"".join(lines[:-1] if lines[-1].strip() else lines[:-2]), "ab12") != {"node-1.x": data}
-    assert pieces.joined(b"".join(line for line in lines if b" 1 " not in line), "ab12") == {}
-    assert pieces.joined(b"".join(lines), "ab13") == {}
+    assert answering.joined_pieces(b"".join(reversed(lines)), "ab12") == {"node-1.x": data}
+    assert answering.joined_pieces(b"".join(lines[:-1] if lines[-1].strip() else lines[:-2]), "ab12") != {
+        "node-1.x": data
+    }
+    assert answering.joined_pieces(b"".join(line for line in lines if b" 1 " not in line), "ab12") == {}
+    assert answering.joined_pieces(b"".join(lines), "ab13") == {}
 
 
 class Steps:
@@ -84,12 +86,12 @@ class Steps:
     def run(self, starter, variable, words, questions, seconds):
         self.asked.append(list(questions))
         silent, said = self.ends.pop(0)
-        answers = [one_step.Answer(host=name, content={}, lines=[]) for name in questions if name not in silent]
+        answers = [by_srun.Answer(host=name, content={}, lines=[]) for name in questions if name not in silent]
         return answers, [], silent, Ended(1 if silent else 0, "", said)
 
 
 def asked(monkeypatch, steps, nodes, lost=()):
-    monkeypatch.setattr(one_step, "run", steps.run)
+    monkeypatch.setattr(by_srun, "run_step", steps.run)
     monkeypatch.setattr(slurm, "lost_nodes", lambda names: {name: "Slurm says: down, power" for name in lost})
     return by_srun.over_srun(nodes, {}).ask(lambda name: {"host": name})
 

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from hccl_tools.common import project
-from tools.preflight import collecting
-from tools.preflight.collecting import Collector
+from tools.preflight import probe
+from tools.preflight.probe import Collector
 
 
 def hang():
@@ -23,7 +23,7 @@ def hang_deaf():
 
 
 def test_facts_of_all_are_together_and_the_first_that_is_known_counts():
-    found = collecting.run(
+    found = probe.run_collectors(
         {
             "a": Collector(lambda: {"x": None, "y": 1}, 60),
             "b": Collector(lambda: {"x": "2", "y": 3, "z": ("4",)}, 60),
@@ -36,7 +36,7 @@ def test_one_that_raises_one_that_dies_and_one_that_hangs_cost_only_their_own_fa
     def raises():
         raise OSError(5, "Input/output error")
 
-    found, failed = collecting.run(
+    found, failed = probe.run_collectors(
         {
             "well": Collector(lambda: {"x": 1}, 60),
             "raises": Collector(raises, 60),
@@ -69,7 +69,7 @@ def forks(monkeypatch):
 
 def test_one_child_serves_all_that_take_no_time_and_what_takes_long_has_its_own(forks):
     many = {f"c{at}": Collector(lambda at=at: {"pid": os.getpid(), f"x{at}": os.getpid()}, 60) for at in range(12)}
-    found, failed = collecting.run({**many, "long": Collector(lambda: {"long": os.getpid()}, 60, alone=True)})
+    found, failed = probe.run_collectors({**many, "long": Collector(lambda: {"long": os.getpid()}, 60, alone=True)})
     assert len(forks) == 2 and failed == {}
     assert len({found[f"x{at}"] for at in range(12)}) == 1 and found["long"] != found["x0"]
 
@@ -81,7 +81,7 @@ def test_after_one_that_hangs_those_behind_it_run_and_none_twice(forks):
         "b": Collector(lambda: {"b": os.getpid()}, 60),
         "c": Collector(lambda: {"c": os.getpid()}, 60),
     }
-    found, failed = collecting.run(collectors)
+    found, failed = probe.run_collectors(collectors)
     assert failed == {"hangs": "no answer within 0.01 s"}
     assert sorted(found) == ["b", "before", "c"] and len(set(found.values())) == len(forks) == 3
 
@@ -92,13 +92,13 @@ def test_what_a_collector_prints_does_not_reach_the_answer(capfd):
         os.write(2, b"noise")
         return {"stdin": os.read(0, 1).decode()}
 
-    assert collecting.run({"a": Collector(prints, 60)}) == ({"stdin": ""}, {})
+    assert probe.run_collectors({"a": Collector(prints, 60)}) == ({"stdin": ""}, {})
     assert capfd.readouterr() == ("", "")
 
 
 def test_facts_that_are_too_many_are_refused_and_large_ones_arrive():
     large = "x" * (1 << 19)
-    found, failed = collecting.run(
+    found, failed = probe.run_collectors(
         {"large": Collector(lambda: {"a": large}, 60), "huge": Collector(lambda: {"b": large * 4}, 60)}
     )
     assert (found, failed) == ({"a": large}, {"huge": "it ended without an answer"})
@@ -106,7 +106,7 @@ def test_facts_that_are_too_many_are_refused_and_large_ones_arrive():
 
 def test_no_child_is_left_and_no_pipe():
     pipes, before = len(os.listdir("/proc/self/fd")), children()
-    collecting.run({"a": Collector(lambda: {}, 60)})
+    probe.run_collectors({"a": Collector(lambda: {}, 60)})
     assert len(os.listdir("/proc/self/fd")) == pipes
     assert children() <= before  # other tests of this process may have some
 

@@ -14,7 +14,7 @@ from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import distributions, host
 from tools.preflight import probe, program_files, question
 from tools.preflight.catalog.rows import COLLECTORS, knows
-from tools.preflight.facts import environment, files, network, npus, software, system
+from tools.preflight.facts import files, network, npus, system
 from tools.preflight.question import Place, Question
 
 
@@ -146,7 +146,7 @@ def test_the_data_is_there_and_as_much_as_elsewhere(tmp_path):
 
 
 def test_variables_that_are_set_only_there_are_facts_and_secrets_are_digests(tmp_path, monkeypatch):
-    for name in environment.watched(os.environ):
+    for name in files.watched(os.environ):
         monkeypatch.delenv(name)
     secret = "hunter2-hunter2"
     for name, value in {
@@ -157,14 +157,14 @@ def test_variables_that_are_set_only_there_are_facts_and_secrets_are_digests(tmp
         "HCCL_SET": "3",
     }.items():
         monkeypatch.setenv(name, value)
-    found = environment.collect(asked(tmp_path, set_here=["HCCL_SET"], salt="s"))
+    found = files.collect_environment(asked(tmp_path, set_here=["HCCL_SET"], salt="s"))
     assert set(found) == {"variable:HCCL_A", "variable:MS_API_KEY", "variable:GLOG_v"}
     assert found["variable:HCCL_A"] == "1" and len(found["variable:GLOG_v"]) < 200
     assert secret not in str(found)
-    again = environment.collect(asked(tmp_path, set_here=["HCCL_SET"], salt="t"))
+    again = files.collect_environment(asked(tmp_path, set_here=["HCCL_SET"], salt="t"))
     assert again["variable:MS_API_KEY"] != found["variable:MS_API_KEY"]  # of no use in another check
     monkeypatch.setenv("MS_API_KEY", secret + "!")
-    changed = environment.collect(asked(tmp_path, salt="s"))
+    changed = files.collect_environment(asked(tmp_path, salt="s"))
     assert changed["variable:MS_API_KEY"] != found["variable:MS_API_KEY"]
 
 
@@ -200,11 +200,11 @@ def test_a_program_that_is_not_python_has_no_modules_and_no_traceback(tmp_path, 
 
 
 def test_packages_have_the_version_of_their_distribution(tmp_path):
-    found = software.collect(asked(tmp_path, modules=["pytest", "yaml", "no_such_module", "tools", "../x"]))
+    found = system.collect_software(asked(tmp_path, modules=["pytest", "yaml", "no_such_module", "tools", "../x"]))
     assert found["package:pytest"] == pytest.__version__
     assert found["package:yaml"].startswith("PyYAML ")
     assert found["package:no_such_module"] is None and found["package:../x"] is None
-    assert found["package:tools"] == software.WITHOUT_VERSION
+    assert found["package:tools"] == system.WITHOUT_VERSION
 
 
 def test_packages_that_every_start_compiles_are_named_with_their_folders(tmp_path, monkeypatch):
@@ -213,20 +213,20 @@ def test_packages_that_every_start_compiles_are_named_with_their_folders(tmp_pat
         (tmp_path / name / "__init__.py").write_text("")
     py_compile.compile(f"{tmp_path}/compiled/__init__.py")
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(software.bytecode, "OF_RANKS", ("compiled",))
+    monkeypatch.setattr(distributions, "OF_RANKS", ("compiled",))
     question = asked(tmp_path, modules=["sources", "no_such_module", "../sources"])
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert software.collect_bytecode(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
+    assert system.collect_bytecode(question) == {"uncompiled": [f"sources ({tmp_path}/sources)"]}
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE")
-    assert software.collect_bytecode(question) == {"uncompiled": []}  # the next start writes them
+    assert system.collect_bytecode(question) == {"uncompiled": []}  # the next start writes them
 
 
 def test_cann_is_that_of_the_folder_that_the_launch_names(tmp_path):
     folder = tmp_path / "cann" / "aarch64-linux"
     folder.mkdir(parents=True)
     (folder / "ascend_toolkit_install.info").write_text("version=8.2.RC1\n")
-    assert software.collect(asked(tmp_path, cann=f"{tmp_path}/cann"))["cann"] == "8.2.RC1"
-    assert software.collect(asked(tmp_path, cann=f"{tmp_path}/none"))["cann"] is None
+    assert system.collect_software(asked(tmp_path, cann=f"{tmp_path}/cann"))["cann"] == "8.2.RC1"
+    assert system.collect_software(asked(tmp_path, cann=f"{tmp_path}/none"))["cann"] is None
 
 
 def test_a_log_folder_that_does_not_exist_is_judged_by_where_it_would_be(tmp_path):
@@ -334,8 +334,8 @@ def test_a_folder_without_code_is_no_module(tmp_path, monkeypatch):
     (tmp_path / "left_over" / "lib" / "kernel.json").write_text("")
     (tmp_path / "name_space" / "part" / "x.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = software.collect(asked(tmp_path, modules=["left_over", "name_space"]))
-    assert found["package:left_over"] is None and found["package:name_space"] == software.WITHOUT_VERSION
+    found = system.collect_software(asked(tmp_path, modules=["left_over", "name_space"]))
+    assert found["package:left_over"] is None and found["package:name_space"] == system.WITHOUT_VERSION
 
 
 def test_this_environment_has_the_versions_that_pip_says(tmp_path):

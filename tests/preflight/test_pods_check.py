@@ -12,7 +12,7 @@ from healthy_hosts import HEALTHY
 from hccl_tools.common.refusal import Refusal
 from tools.attempts import door
 from tools.preflight import check, probe
-from tools.preflight.pods import asked, command, entrance, hub, messages, pod_names, result, spoke
+from tools.preflight.pods import asked, command, entrance, hub, messages
 from tools.preflight.pods.place import Place
 from tools.preflight.reach import Way
 
@@ -50,7 +50,7 @@ class Meeting:
         def take_part():
             try:
                 mine = asked.own(check.Job(quick=True), there)
-                self.ended[number] = result.read(spoke.take_part(there, alike, mine, self.said.append))
+                self.ended[number] = command.read(hub.take_part(there, alike, mine, self.said.append))
             except Refusal as refusal:
                 self.ended[number] = refusal.lines[0]
 
@@ -61,7 +61,7 @@ class Meeting:
         self.hub.meet()
         way = Way(hosts=self.hub.names(), slots={}, ask=self.hub.ask, addresses={})
         found = check.run(way, check.Job(quick=True))
-        self.hub.tell(result.for_pods(found, "hub"))
+        self.hub.tell(command.for_pods(found, "hub"))
         self.hub.close()
         for thread in self.threads:
             thread.join(60)
@@ -72,7 +72,7 @@ class Meeting:
 def facts(monkeypatch, world):
     """{number: facts} of pods; each has those of a healthy host besides."""
     found = {}
-    monkeypatch.setattr(pod_names, "own", lambda: "")
+    monkeypatch.setattr(messages, "own_name", lambda: "")
 
     def of(question):
         return {"facts": {**HEALTHY, **found.get(question.host, {})}, "failed": {}, "links": None}
@@ -222,7 +222,7 @@ def test_a_listener_that_does_not_know_the_job_asks_nothing(facts):
         listener = threading.Thread(target=listens, daemon=True)
         listener.start()
         with pytest.raises(Refusal) as refused:
-            spoke.take_part(there, ALIKE, asked.own(check.Job(), there), lambda _: None)
+            hub.take_part(there, ALIKE, asked.own(check.Job(), there), lambda _: None)
         listener.join(60)
         assert refused.value.status == 78 and "does not know this job" in refused.value.lines[0]
 

@@ -9,13 +9,13 @@ from hccl_tools.common.refusal import Refusal
 from tools.attempts.wire import Lost
 from tools.preflight import before_launch, words
 from tools.preflight.difference import BLOCKS, SLOWS, Difference, Group
-from tools.preflight.pods import command, pod_names, result
+from tools.preflight.pods import command, messages
 from tools.preflight.words import Found
 
 
 def test_what_the_hub_tells_is_harmless_and_of_the_right_form():
     good = {"verdict": "differs", "late": False, "hosts": 2, "line": "a\x1b[2J" + "b" * 9000, "findings": []}
-    read = result.read(good)
+    read = command.read(good)
     assert read.line.isprintable() and len(read.line) <= 4000
     finding = {"level": "blocks", "text": "x", "remedy": ""}
     for changes in (
@@ -30,21 +30,21 @@ def test_what_the_hub_tells_is_harmless_and_of_the_right_form():
         {"findings": None},
     ):
         with pytest.raises(Lost):
-            result.read({**good, **changes})
-    assert result.read({**good, "findings": [finding]}).findings == [finding]
+            command.read({**good, **changes})
+    assert command.read({**good, "findings": [finding]}).findings == [finding]
 
 
 def test_the_line_of_a_pod_has_its_own_part_of_each_difference():
     groups = [Group(hosts=["a", "b"], text="MTU 1", value="1"), Group(hosts=["c"], text="MTU 2", value="2")]
     others = Group(hosts=["d", "e", "f", "g"], text="MTU 3", value="3")
     found = Found(hosts=list("abcdefg"), differences=[Difference(key="mtu", level=SLOWS, groups=groups, others=others)])
-    line = result.for_pods(found, "a")("c")["line"]
+    line = command.for_pods(found, "a")("c")["line"]
     assert line.startswith("c: MTU 2; the other 4 hosts: 3; the log of a has all: 7 hosts, 1 finding")
     many = Found(
         hosts=["a", "b"], differences=[Difference(key=f"k{n}", level=BLOCKS, groups=groups[:1]) for n in range(9)]
     )
-    assert "and 5 more" in result.for_pods(many, "b")("a")["line"]
-    assert len(result.for_pods(many, "b")("a")["findings"]) == 9 <= words.MOST_KEPT
+    assert "and 5 more" in command.for_pods(many, "b")("a")["line"]
+    assert len(command.for_pods(many, "b")("a")["findings"]) == 9 <= words.MOST_KEPT
 
 
 @pytest.mark.parametrize(
@@ -57,19 +57,19 @@ def test_the_line_of_a_pod_has_its_own_part_of_each_difference():
     ],
 )
 def test_pods_are_called_by_names_that_are_each_used_once(told_, known, names):
-    assert pod_names.choose(3, told_, known) == names
+    assert messages.choose_names(3, told_, known) == names
 
 
 @pytest.mark.parametrize("text", ["", "a b", "x" * 64, "u@h", "-o", "a\n", "::1"])
 def test_what_is_no_host_name_names_no_pod(text):
-    assert not pod_names.is_name(text)
+    assert not messages.is_name(text)
 
 
 # ---- before a launch -------------------------------------------------------------------------------------------------
 
 
 def test_a_launch_is_refused_or_goes_on_by_what_the_first_pod_has_told(world, monkeypatch):
-    heard = result.Result(verdict="differs", late=False, hosts=2, line="pod-1: MTU 1", findings=[])
+    heard = command.Result(verdict="differs", late=False, hosts=2, line="pod-1: MTU 1", findings=[])
     found = before_launch.of_pod(heard, 124)
     assert (found.told["verdict"], found.told["hosts"], found.told["digests"]) == ("differs", 2, {})
     assert (list(found.remarks), found.kept, found.changed) == (["pod-1: MTU 1"], "", "")

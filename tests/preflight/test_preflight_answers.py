@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hccl_tools.common import project
-from tools.preflight import answers as taken
-from tools.preflight import compare, document, words
+from tools.preflight import compare, words
 from tools.preflight.difference import BLOCKS, Answer, Difference, Group
 from tools.preflight.words import Found
 
@@ -25,15 +24,15 @@ ANY = st.recursive(
 
 @pytest.mark.parametrize("content", [None, 1, [], "x", {}, {"facts": []}, {"facts": {}, "failed": 1}])
 def test_an_answer_of_another_form_is_none(content):
-    assert taken.take(content) is None
+    assert compare.taken(content) is None
 
 
 def test_too_many_facts_are_none():
-    assert taken.take({"facts": {f"package:{n}": "1" for n in range(2001)}, "failed": {}}) is None
+    assert compare.taken({"facts": {f"package:{n}": "1" for n in range(2001)}, "failed": {}}) is None
 
 
 def test_facts_that_the_catalogue_does_not_have_are_left_out():
-    found = taken.take(
+    found = compare.taken(
         {"facts": {"mindspore": "2.6.0", "evil": "x", "package:": "1"}, "failed": {"x": "y", "disk": "z"}}
     )
     assert (found.facts, found.failed) == ({"mindspore": "2.6.0"}, {"disk": "z"})
@@ -41,7 +40,7 @@ def test_facts_that_the_catalogue_does_not_have_are_left_out():
 
 def test_what_commands_a_terminal_is_made_visible_and_long_text_is_cut():
     facts = {"mindspore": "\x1b[2J", "package:\x1b]0;x": "1", "cann": "x" * 10_000, "held": ["\x07"] * 10_000}
-    found = taken.take({"facts": facts, "failed": {"disk": "\x1b[31m" + "y" * 10_000}})
+    found = compare.taken({"facts": facts, "failed": {"disk": "\x1b[31m" + "y" * 10_000}})
     text = json.dumps([found.facts, found.failed])
     assert "\\u001b" not in text and "\\u0007" not in text
     assert len(text) < 5_000
@@ -51,11 +50,11 @@ def test_what_commands_a_terminal_is_made_visible_and_long_text_is_cut():
 @given(ANY, st.dictionaries(st.sampled_from([*HEALTHY, "package:x", "x"]), ANY))
 def test_whatever_a_host_says_the_page_is_printable_and_the_document_fits_its_schema(content, facts):
     hosts = answers(3)
-    hosts["odd"] = taken.take({"facts": facts, "failed": {}})
-    assert taken.take(content) is None or isinstance(taken.take(content), Answer)
+    hosts["odd"] = compare.taken({"facts": facts, "failed": {}})
+    assert compare.taken(content) is None or isinstance(compare.taken(content), Answer)
     found = Found(hosts=list(hosts), differences=compare.compare(hosts))
     assert words.page(found, colour=False).replace("\n", "").isprintable()
-    jsonschema.validate(document.document(found, "2026-01-01T00:00:00Z"), SCHEMA)
+    jsonschema.validate(words.document(found, "2026-01-01T00:00:00Z"), SCHEMA)
 
 
 def test_files_of_which_a_host_says_nothing_are_as_on_the_asking_host():
@@ -65,7 +64,7 @@ def test_files_of_which_a_host_says_nothing_are_as_on_the_asking_host():
         "c": Answer(facts={"file:/x/net.py": None}),
         "d": Answer(facts={}, failed={"files": "no answer within 5 s"}),
     }
-    found = taken.complete(said, {"/x/net.py": "0123", "/x/train.py": "4567"})
+    found = compare.completed(said, {"/x/net.py": "0123", "/x/train.py": "4567"})
     assert [each.facts for each in found.values()] == [
         {"file:/x/net.py": "ffff"},
         {"file:/x/net.py": "0123"},
@@ -81,7 +80,7 @@ def test_the_document_has_what_the_page_says():
         silent=["c"],
         lines=["c: no answer; it printed nothing (exit 255)"],
     )
-    made = document.document(found, "2026-01-01T00:00:00Z")
+    made = words.document(found, "2026-01-01T00:00:00Z")
     first = made["differences"][0]
     assert (made["verdict"], made["hosts"], made["silent"], made["reasons"]) == ("blocks", 3, ["c"], found.lines)
     assert first == {
@@ -100,7 +99,7 @@ def test_the_document_has_what_the_page_says():
 )
 def test_the_verdict_is_that_of_the_worst(levels, silent, verdict):
     differences = [Difference(key="x", level=level, groups=[Group(hosts=["a"], text="t")]) for level in levels]
-    assert document.verdict(Found(hosts=["a", "c"], differences=differences, silent=silent)) == verdict
+    assert words.verdict(Found(hosts=["a", "c"], differences=differences, silent=silent)) == verdict
 
 
 def test_the_page_says_one_line_without_a_fault_and_the_worst_first_with_some():

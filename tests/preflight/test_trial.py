@@ -9,7 +9,7 @@ from suite.cases import for_each
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import excluded
-from tools.preflight import document, words
+from tools.preflight import words
 from tools.preflight.trial import command, jobs, judge, program, report, search, trial
 from tools.preflight.trial import setting as settings
 from tools.preflight.trial.judge import Figure
@@ -281,7 +281,7 @@ def result(**more):
 def said(found, hosts=("a", "b", "c")):
     differences = report.differences(found, list(hosts))
     both = words.Found(hosts=list(hosts), differences=differences, trial=found)
-    return words.page(both, False), document.verdict(both)
+    return words.page(both, False), words.verdict(both)
 
 
 def test_faults_stop_the_job_and_name_the_evidence():

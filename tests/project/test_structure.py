@@ -16,9 +16,7 @@ from tools.pages import modules_page
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = sorted(path for folder in ("hccl_tools", "tools") for path in (ROOT / folder).rglob("*.py"))
 # The launcher itself puts all rooms together. The rest of its room makes the plan, and knows none of those who run it.
-LAUNCHER = {
-    f"tools.launch.{name}" for name in ("main", "launcher", "run", "life", "caller_notes", "dry_run", "instead")
-}
+LAUNCHER = {f"tools.launch.{name}" for name in ("main", "launcher", "run", "life", "dry_run", "instead")}
 
 
 def name_of(path):

@@ -10,7 +10,7 @@ from suite.cases import for_each
 from supervise.small_launcher import gone
 
 from hccl_tools.common.refusal import Refusal
-from tools.launch.programs import launchers, python_words
+from tools.launch.programs import command_words, launchers
 from tools.start_script import job, launching, noting, rank_file
 from tools.start_script.noting import Start
 
@@ -50,7 +50,7 @@ def loop(ranks, **environ):
     ],
 )
 def test_what_python_would_run(command, found):
-    assert python_words.first_of(command.split()) == found
+    assert command_words.of_python(command.split()) == found
 
 
 @for_each(

@@ -28,10 +28,10 @@ def add(line: Line) -> None:
     text = line.environ.get(VARIABLE, "")
     if not text.strip() or line.given("no_defaults"):
         return
-    from tools.launch.programs import shell_words  # few users have the variable
+    from tools.launch import request  # few users have the variable
 
     try:
-        found = list(_read(line, shell_words.split(text, VARIABLE)))
+        found = list(_read(line, request.split_words(text, VARIABLE)))
     except Refusal as refusal:
         lines = [said if said.startswith(VARIABLE) else f"{VARIABLE}: {said}" for said in refusal.lines]
         raise Refusal(refusal.status, *lines) from refusal

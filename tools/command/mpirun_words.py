@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from hccl_tools.common import home
+from hccl_tools.common import words
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Record
@@ -118,7 +118,7 @@ def _hosts(option: _Typed) -> None:
     is_file, before = option.name.endswith("file"), line.value("hosts")
     if line.given("hostfile") or (before and is_file):
         raise line.misused("{typed}: the hosts are named twice; name them once", typed=option.shown())
-    named = home.path(option.values[0]) if is_file else option.values[0]
+    named = words.with_home(option.values[0]) if is_file else option.values[0]
     hosts = f"{before},{named}" if before else named  # mpirun adds them up
     line.options.append(("hostfile" if is_file else "hosts", hosts))
 
@@ -143,7 +143,7 @@ def _order(option: _Typed) -> None:
 
 
 def _folder(option: _Typed) -> None:
-    folder = home.path(option.values[0])
+    folder = words.with_home(option.values[0])
     try:
         here = os.path.samefile(folder, ".")
     except OSError:

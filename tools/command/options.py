@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hccl_tools.common import home
 from hccl_tools.common.numbers import seconds
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import with_home
 from tools.command import program, table
 from tools.command.line import Line
 
@@ -93,8 +93,8 @@ def _meaning(line: Line, takes: str, typed: str, value: str) -> str:
             )
         return str(number)
     if takes == "NAMES":
-        return ",".join(map(home.path, value.split(",")))
-    return home.path(value) if takes in PATHS else value
+        return ",".join(map(with_home, value.split(",")))
+    return with_home(value) if takes in PATHS else value
 
 
 def _next_word(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
@@ -117,7 +117,7 @@ def _flag(line: Line, takes: str, words: Sequence[str]) -> tuple[str, int]:
         if len(words) > 1 and (words[1] in _FLAG or _is_map(line, takes, words[1])):
             word, taken = words[1], 2
     if word not in _FLAG and (equals or taken == 2) and _may_be_map(takes, word):
-        return home.path(word), taken
+        return with_home(word), taken
     if word not in _FLAG:
         raise line.misused(
             "{option}={word}: write {option}, {option}=True or {option}=False", option=option, word=quote(word)

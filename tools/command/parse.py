@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
+from hccl_tools.common.words import with_home
 from tools.command import help as help_page
 from tools.command import options, program
 from tools.command.line import Line
@@ -70,7 +70,7 @@ def _take(line: Line, words: Sequence[str]) -> int:
         return 0
     if not is_number and word.startswith("-") and word != "-":
         return options.take_letter(line, words)
-    line.arguments.append(home.path(word))
+    line.arguments.append(with_home(word))
     return 1
 
 

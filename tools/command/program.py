@@ -16,10 +16,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from hccl_tools.common import home
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.refusal import Refusal
+from hccl_tools.common.words import with_home
 from hccl_tools.machine import programs
 from tools.command.line import Line, is_number
 
@@ -33,7 +33,7 @@ def takes(line: Line, words: Sequence[str]) -> bool:
     config = line.names == ("CONFIG",)
     if config and line.arguments:
         return False  # the config is there
-    word = home.path(words[0])
+    word = with_home(words[0])
     if word != "-m" and not word.endswith(_PROGRAMS):
         if word.startswith("-") or word.endswith(_CONFIGS) or not _may_begin_at(line, word):
             return False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
-from tools.diagnosis import clocks, failures, waits
+from tools.diagnosis import failures, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, Verdict, chain_lines, count_of, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import End, Target, Wait
 
 
-def late(job: Job, found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
+def late(job: Job, found: list[Wait], offsets: failures.Offsets) -> Verdict | None:
     """Two processes that waited for each other at different times: one gave up before the other came."""
     for end in waits.ends(found):
         circle = [one for one in end.members if isinstance(one, Process)]

@@ -2,14 +2,19 @@
 
 Errors are of three kinds, see tools/logs/aftermath.py: those of the process itself, those that follow from a wait or a
 tear-down, and wrappers. A wrapper counts for the process itself only if nothing shows that it waited.
+
+Times in logs are local, and hosts differ by seconds, or by hours if a zone is wrong.  All ranks of a communicator learn
+at the same moment that it is ready ("HcclCommInitRootInfo success").  So these lines show how far clocks differ.  Order
+within a host is trusted; across hosts only beyond the remaining difference.
 """
 
 from __future__ import annotations
 
 import re
+from statistics import median
 
 from hccl_tools.common.record import Record
-from tools.diagnosis.clocks import MOMENT
+from tools.diagnosis.processes import Job, Process
 from tools.logs import aftermath, plog
 from tools.logs.scan import Seen
 
@@ -17,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tools.diagnosis.processes import Process
     from tools.logs.events import Event
     from tools.logs.scan import Findings
 
@@ -33,6 +37,9 @@ _CRASH = re.compile(aftermath.CRASH)
 _CODE = re.compile(aftermath.CODE)
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
 _PLACES = re.compile(r"^.*?\]:? ?(?=\w)|(?:/[\w.-]+)+/")
+MOMENT = 2.0  # seconds: lines of one process about one failure
+_UNKNOWN = 5.0  # seconds that clocks may differ where no line tells
+_KNOWN = 1.0
 
 
 class Failure(Record):
@@ -135,3 +142,44 @@ def _how_clear(
     if rows and (rows[0] < seen.row) and not raised:
         return None
     return UNCLEAR if waits else CLEAR  # without a time, nothing tells which of the two was first
+
+
+class Offsets(Record):
+    """What to subtract from a host's times, in seconds, and how far the results can be trusted."""
+
+    by_host: dict[str, float]
+    tolerance: float
+
+    def common(self, process: Process, time: float | None) -> float | None:
+        """The time on the first host's clock."""
+        return None if time is None else time - self.by_host.get(process.host or "", 0.0)
+
+
+def offsets(job: Job) -> Offsets:
+    """The offsets of all hosts against the one with most lines; hosts without such lines have none."""
+    marks: dict[str, dict[str, float]] = {}  # by group, then by host
+    for process in job.processes:
+        for event in process.events:
+            if event.kind == "together" and event.time is not None:
+                hosts = marks.setdefault(event.values.get("group", ""), {})
+                host = process.host or ""
+                hosts[host] = max(hosts.get(host, event.time), event.time)
+    counts: dict[str, int] = {}
+    for hosts in marks.values():
+        for host in hosts:
+            counts[host] = counts.get(host, 0) + 1
+    if len(counts) < 2:
+        return Offsets(by_host={}, tolerance=_UNKNOWN if len(job.hosts()) > 1 else 0.0)
+    first = max(counts, key=lambda host: (counts[host], host))
+    found = {}
+    for host in counts:
+        differences = [hosts[host] - hosts[first] for hosts in marks.values() if host in hosts and first in hosts]
+        if differences:
+            found[host] = median(differences)
+    return Offsets(by_host=found, tolerance=_KNOWN)
+
+
+def said_time(event: Event) -> float | None:
+    """The time that an event's own text gives, otherwise that of its line."""
+    time = plog.seconds(event.values.get("when", ""))
+    return event.time if time is None else time

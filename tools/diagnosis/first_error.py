@@ -9,7 +9,7 @@ from __future__ import annotations
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, named, one_line, short_path
-from tools.diagnosis import clocks, failures
+from tools.diagnosis import failures
 from tools.diagnosis.failures import CLEAR, UNCLEAR, Failure
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, SURE, Verdict, names, ranks_of, said, who
@@ -37,7 +37,7 @@ def is_network(process: Process) -> bool:
 
 
 def clear(
-    job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, death: Death | None
+    job: Job, rows: list[Failure], found: list[Wait], offsets: failures.Offsets, death: Death | None
 ) -> Verdict | None:
     """The root among processes whose error cannot follow from a wait; death: who ended first, where that is told."""
     mine = [one for one in rows if one.clear == CLEAR]
@@ -51,7 +51,7 @@ def clear(
     return verdict.replace(certainty=LIKELY) if differs and verdict.certainty == SURE else verdict
 
 
-def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets) -> Verdict | None:
+def unclear(job: Job, rows: list[Failure], found: list[Wait], offsets: failures.Offsets) -> Verdict | None:
     """The root among the others: an exception in addition to a wait, or a wrapper where nothing shows a wait.
 
     Most ranks raise something after a wait: only what a few have tells them from the others.
@@ -70,7 +70,11 @@ def _is_told(job: Job) -> bool:
 
 
 def _of(
-    job: Job, rows: list[Failure], found: list[Wait], offsets: clocks.Offsets, ended_first: list[Failure] | None = None
+    job: Job,
+    rows: list[Failure],
+    found: list[Wait],
+    offsets: failures.Offsets,
+    ended_first: list[Failure] | None = None,
 ) -> Verdict:
     """ended_first: the one whose process ended first, as what started the ranks states."""
     if len(rows) == 1:
@@ -97,7 +101,7 @@ def _of(
     return _without_times(rows, found, ended_first or [])
 
 
-def _by_time(timed: list[Timed], found: list[Wait], offsets: clocks.Offsets) -> Verdict:
+def _by_time(timed: list[Timed], found: list[Wait], offsets: failures.Offsets) -> Verdict:
     begin, first = timed[0]
     alike = [row for time, row in timed if row.alike == first.alike and time - begin < _ALIKE]
     if len(alike) > 1:

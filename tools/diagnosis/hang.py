@@ -1,36 +1,40 @@
 """Builds one verdict about a job that --hang_timeout ended, for the terminal, the page and the commands.
 
-It uses the stacks that were saved when the job hung, in the files rank_N.stack next to the logs.
+It uses the stacks that were saved when the job hung, in the files rank_N.stack next to the logs.  Those of
+the process that imports for all ranks (--import_once) are in imports.stack, after a line with the module.
 """
 
 from __future__ import annotations
 
 import os
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import harmless, quote
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import clauses, named, one_line
-from tools.diagnosis import stacks, stuck_import
+from hccl_tools.common.words import clauses, named, one_line, short_path
+from tools.diagnosis import stacks
 from tools.diagnosis.run import logs_of
+from tools.supervise import proc
+from tools.supervise.members import IMPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 _MOST = 1024  # stacks that are read; of more ranks these are at even distances
+_MODULE = "Import: "  # the first line of the file
+_IN_KERNEL = "State: in the kernel\n"  # instead of stacks
+_OURS = "forking/hook/sitecustomize.py"  # whose frames are not the module's; py-spy has only the end of a path
+_MOST_BYTES = 1 << 20  # bytes of the file that are read
 
 
 def tell(descriptor: int, folder: str, members: list[str]) -> None:
     """Saves the stacks, and writes where the ranks are, and the verdict, to this descriptor."""
     with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
-        said = [*stacks.lines(folder, members), verdict(folder, _ranks_of(members))]
+        said = [*stacks.lines(folder, members), verdict(folder, [int(member.partition("=")[0]) for member in members])]
         stream.write("\n".join(said) + "\n")
-
-
-def _ranks_of(members: Iterable[str]) -> list[int]:
-    return [int(member.partition("=")[0]) for member in members]
 
 
 def of_run(launch: dict[str, Any], folder: str) -> str:
@@ -38,7 +42,7 @@ def of_run(launch: dict[str, Any], folder: str) -> str:
     known = _of_launch(launch, folder)
     if known is None:
         return ""
-    return stuck_import.of_folder(os.path.join(folder, logs_of(launch["outcome"]))) or _verdict(_where(known))
+    return of_import(os.path.join(folder, logs_of(launch["outcome"]))) or _verdict(_where(known))
 
 
 def apart(launch: dict[str, Any], folder: str) -> list[int]:
@@ -61,7 +65,7 @@ def _of_launch(launch: dict[str, Any], folder: str) -> dict[int, str] | None:
     outcome = launch.get("outcome")
     if not isinstance(outcome, dict) or outcome.get("stopped_by") != "hang":
         return None
-    known = [row.get("rank") for row in any_json.objects(launch, "ranks")]
+    known = [row.get("rank") for row in documents.objects(launch, "ranks")]
     return _read(os.path.join(folder, logs_of(outcome)), [rank for rank in known if type(rank) is int])
 
 
@@ -139,3 +143,49 @@ def _stack(logs: str, rank: int) -> str:
             return file.read(1 << 20)
     except OSError:
         return ""
+
+
+def tell_import(descriptor: int, folder: str, pid: int, module: str) -> None:
+    """Saves where this process is, and writes it to this descriptor; module: that it imports, or ""."""
+    found = stacks.save(folder, IMPORTS, pid)
+    if not found and proc.state(pid) == "D":
+        found = _IN_KERNEL
+    path = os.path.join(folder, f"{IMPORTS}.stack")
+    with open(path, "w", encoding="utf-8", errors="replace") as file:
+        file.write(f"{_MODULE}{module}\n{found}")
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as stream:
+        place = [tr("its stacks are in {path}", path=short_path(path))] if stacks.main_thread(found) else []
+        stream.write(clauses(of_import(folder), *place) + "\n")
+
+
+def of_import(folder: str) -> str:
+    """The sentence about what was saved next to the logs of an attempt; nothing if that is nothing."""
+    try:
+        with open(os.path.join(folder, f"{IMPORTS}.stack"), encoding="utf-8", errors="replace") as file:
+            first, _, found = file.read(_MOST_BYTES).partition("\n")
+    except OSError:
+        return ""
+    if not first.startswith(_MODULE):
+        return ""
+    module = harmless(first[len(_MODULE) :])
+    if not module:
+        return tr(
+            "the job hung: the process that imports for all ranks was {where}", where=one_line(_import_place(found))
+        )
+    said = tr(
+        "the job hung: the process that imports for all ranks was importing {module}, {where}",
+        module=one_line(module),
+        where=one_line(_import_place(found)),
+    )
+    if found != _IN_KERNEL:
+        return said
+    command = f"python -v -c {quote(f'import {module}')}"
+    return clauses(said, tr("the last line that this command prints names the file: {command}", command=command))
+
+
+def _import_place(found: str) -> str:
+    if found == _IN_KERNEL:
+        return tr("waiting in the kernel, as for a file on NFS that does not answer")
+    lines = found.splitlines(keepends=True)
+    last = next((number for number, line in enumerate(lines) if _OURS in line), len(lines))
+    return stacks.place("".join(lines[:last]))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from hccl_tools.common import any_json, typed
+from hccl_tools.common import documents, typed
 from hccl_tools.common.language import in_english, speaks_chinese, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import count, one_line, short_path, size_of
 from tools.diagnosis import faults, processes, root, run
-from tools.diagnosis.bundle import page_names as bundle_pages
+from tools.diagnosis.bundle import names as bundle_names
 from tools.launch import plogs
 from tools.logs import owners, plog, scan, sources
 
@@ -69,7 +69,7 @@ def get_ready(entries: list[KnownFailure]) -> None:
 def _without_pages(reading: Reading) -> Reading:
     """Without the pages of a bundle, which state again what its logs state."""
     names = {one.path.replace(":", os.sep): one.path for one in reading.findings}  # archive.tar.gz:contents.txt
-    pages = {path for name, path in names.items() if bundle_pages.is_page(name, names.keys())}
+    pages = {path for name, path in names.items() if bundle_names.is_page(name, names.keys())}
     return reading.replace(findings=[one for one in reading.findings if one.path not in pages]) if pages else reading
 
 
@@ -101,7 +101,7 @@ def plog_folders(launch: dict[str, Any], folder: str) -> list[str]:
     if not isinstance(named, dict):
         return []
     above = [os.path.normpath(os.path.join(folder, run.logs_of(launch.get("outcome")), plogs.FOLDER))]
-    told = any_json.text(named, "folder")
+    told = documents.text(named, "folder")
     if told and os.path.isabs(told):
         above.append(told)
     found = [path for one in above for path in _ranks_below(one)]
@@ -122,10 +122,10 @@ def _ranks_below(folder: str) -> list[str]:
 
 def _by_process(launch: dict[str, Any]) -> list[str]:
     """The plogs of the ranks' processes in CANN's own folder, where a rank could not get one of its own."""
-    folder = any_json.text(launch.get("other_logs"), plogs.VARIABLE)
+    folder = documents.text(launch.get("other_logs"), plogs.VARIABLE)
     folder = os.path.join(os.path.expanduser("~"), "ascend", "log") if folder is None else folder
     folder = os.path.join(str(launch.get("folder") or ""), folder)
-    members = any_json.part(launch.get("outcome"), "members").values()
+    members = documents.part(launch.get("outcome"), "members").values()
     pids = {row.get("pid") for row in members if isinstance(row, dict)}
     begun = plog.seconds(str(launch.get("started") or "")) or 0.0
     found = []
@@ -143,7 +143,7 @@ def _by_process(launch: dict[str, Any]) -> list[str]:
 
 def _rank_logs(launch: dict[str, Any], folder: str) -> list[str]:
     logs = run.logs_of(launch.get("outcome"))
-    names = (any_json.text(row, "log") for row in any_json.objects(launch, "ranks"))
+    names = (documents.text(row, "log") for row in documents.objects(launch, "ranks"))
     paths = [
         os.path.normpath(os.path.join(folder, logs, name)) for name in names if name is not None and os.sep not in name
     ]
@@ -151,7 +151,7 @@ def _rank_logs(launch: dict[str, Any], folder: str) -> list[str]:
 
 
 def _tables(launch: dict[str, Any]) -> list[str]:
-    table = any_json.text(launch.get("exports"), "RANK_TABLE_FILE")
+    table = documents.text(launch.get("exports"), "RANK_TABLE_FILE")
     return [table] if table and os.path.isfile(table) else []
 
 

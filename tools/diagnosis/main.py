@@ -23,7 +23,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from hccl_tools.common import colours, how_far, json_form
+from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import in_english, tr
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -198,13 +198,13 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None, as_j
 
 
 def _write_events(path: str, logs: Explained | None, members: list[Member]) -> None:
-    from tools.diagnosis import event_lines
+    pass  # FOLDED
 
-    event_lines.write(path, event_lines.of_job(logs, members))
+    answer_data.write_events(path, answer_data.events_of_job(logs, members))
 
 
 def _print_json(data: dict[str, Any]) -> None:
-    _print([json_form.text(data)], raw=True)
+    _print([documents.json_text(data)], raw=True)
 
 
 def _print(lines: Sequence[str], raw: bool = False) -> None:

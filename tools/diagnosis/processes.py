@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.record import Record
-from tools.diagnosis import lives, places
+from tools.diagnosis import lives
 from tools.logs import owners
 
 TYPE_CHECKING = False
@@ -104,16 +104,16 @@ class Job(Record):
 def job_of(findings: list[Findings], files: dict[str, bytes], launch: dict[str, Any] | None = None) -> Job:
     """The job that the logs are of; of several, the one that began last.
 
-    files: rank tables and the like, by name, see places.py.  launch: launch.json, if it is a run of ours.
+    files: rank tables and the like, by name, see lives.py.  launch: launch.json, if it is a run of ours.
     """
     own, witnesses = _processes(findings)
     for process in [*own, *witnesses]:
         _identify(process)
     mine, earlier = lives.newest(own)
     found = _with_their_output(mine)
-    places.by_launch(found, launch)
-    places.by_hosts(found, places.of_hosts(files))
-    places.by_links(found)
+    lives.by_launch(found, launch)
+    lives.by_hosts(found, lives.of_hosts(files))
+    lives.by_links(found)
     found, twice = _without_doubles(found)
     others = sum(len(process.findings) for process in earlier) + twice
     return _indexed(found, others, launch, files, witnesses)
@@ -269,11 +269,11 @@ def _named_only(
 
     All ranks get what these state of them.
     """
-    rows = places.of_tables(files)
-    for row in any_json.objects(launch, "ranks"):
+    rows = lives.of_tables(files)
+    for row in documents.objects(launch, "ranks"):
         if isinstance(row.get("rank"), int) and isinstance(row.get("device"), int):
             host = str(row.get("host") or (launch or {}).get("host") or "")
-            rows.append(places.Place(row["rank"], row["device"], "", host))
+            rows.append(lives.Place(row["rank"], row["device"], "", host))
     absent = []
     for rank, device, address, host in rows:
         process = by_rank.get(rank)

@@ -22,7 +22,7 @@ import re
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import named, one_line
-from tools.diagnosis import chains, clocks, cluster, collectives, deaths, differing, failures, first_error, waits
+from tools.diagnosis import chains, cluster, collectives, deaths, differing, failures, first_error, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, link_check, look_at, names, ping, said, who
 from tools.diagnosis.waits import Target, Wait
@@ -37,7 +37,7 @@ _DIGITS = re.compile(r"\d+")
 def verdict_of(job: Job) -> Verdict | None:
     """The root; None, where the logs hold neither an error nor a wait."""
     found = waits.waits_of(job)
-    offsets = clocks.offsets(job)
+    offsets = failures.offsets(job)
     rows = first_error.of_all(job)
     death = deaths.first(job)
     return (
@@ -67,12 +67,12 @@ def verdict_of(job: Job) -> Verdict | None:
 # --- the network ------------------------------------------------------------------------------------------------------
 
 
-def _network(job: Job, offsets: clocks.Offsets) -> Verdict | None:
+def _network(job: Job, offsets: failures.Offsets) -> Verdict | None:
     rows: list[tuple[float, Process, Event]] = []
     for process in job.processes:
         for event in process.events:
             if event.kind == "cqe":
-                rows.append((offsets.common(process, clocks.said(event)) or 0.0, process, event))
+                rows.append((offsets.common(process, failures.said_time(event)) or 0.0, process, event))
                 break
     if not rows:
         return None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import named, one_line
 from tools.launch import record
 from tools.logs import log_tail, pytest_report
@@ -59,10 +59,10 @@ def read_launch(folder: str) -> dict[str, Any]:
     """launch.json of a run that has ended.  Raises Refusal."""
     path = one_line(record.path(folder))
     if not os.path.lexists(record.path(folder)):
-        raise Refusal(USAGE, tr("{path}: no such file; name the folder of a run, such as logs/latest", path=path))
+        raise misused("{path}: no such file; name the folder of a run, such as logs/latest", path=path)
     launch = record.read(folder)
     if not isinstance(launch.get("outcome"), dict):
-        raise Refusal(USAGE, tr("{path}: has no outcome; the run goes on, or its launcher was killed", path=path))
+        raise misused("{path}: has no outcome; the run goes on, or its launcher was killed", path=path)
     return launch
 
 
@@ -72,10 +72,10 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
     if outcome.get("first_failure") is None:
         return []
     first = str(outcome["first_failure"])
-    ended = any_json.part(outcome, "members")
-    codes = ((name, any_json.number(entry, "status")) for name, entry in ended.items())
+    ended = documents.part(outcome, "members")
+    codes = ((name, documents.number(entry, "status")) for name, entry in ended.items())
     status = {name: code for name, code in codes if code is not None}
-    named = set(any_json.texts(outcome, "also_failed"))
+    named = set(documents.texts(outcome, "also_failed"))
     others = [name for name in status if name in named]
     if not outcome.get("stopped_by"):  # with --keep_going a limit may end ranks after a failure, by other signals, too
         others += [name for name, code in status.items() if code and code not in STOPPED_BY_US]
@@ -93,9 +93,9 @@ def read_members(launch: dict[str, Any], folder: str) -> list[Member]:
 def places_of(launch: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """{a rank's name: its host, where the launch has several, and its device}."""
     return {
-        str(row["rank"]): {"host": any_json.text(row, "host"), "device": any_json.number(row, "device")}
-        for row in any_json.objects(launch, "ranks")
-        if any_json.number(row, "rank") is not None
+        str(row["rank"]): {"host": documents.text(row, "host"), "device": documents.number(row, "device")}
+        for row in documents.objects(launch, "ranks")
+        if documents.number(row, "rank") is not None
     }
 
 
@@ -107,13 +107,13 @@ def logs_of(outcome: dict[str, Any] | None) -> str:
 
 def table_of(launch: dict[str, Any]) -> str | None:
     """The path of the rank table."""
-    named = any_json.text(launch.get("rank_table"), "file")
-    return named or any_json.text(launch.get("exports"), "RANK_TABLE_FILE")
+    named = documents.text(launch.get("rank_table"), "file")
+    return named or documents.text(launch.get("exports"), "RANK_TABLE_FILE")
 
 
 def _trainer(launch: dict[str, Any]) -> str | None:
     """The name of the trainer's file."""
-    files = (os.path.basename(word) for word in any_json.texts(launch, "trainer") if word.endswith(".py"))
+    files = (os.path.basename(word) for word in documents.texts(launch, "trainer") if word.endswith(".py"))
     return next(files, None)
 
 

@@ -10,7 +10,7 @@ import json
 import math
 import os
 
-from hccl_tools.common import any_json, documents, whole_file
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from tools.launch import record
 from tools.progress import figures
@@ -73,7 +73,7 @@ def path(run_dir: str) -> str:
 
 def save(run_dir: str, rows: list[dict[str, Any]]) -> None:
     """Writes the file, whole or not at all.  Raises OSError."""
-    whole_file.write(json.dumps(rows[:MOST_ROWS]) + "\n", path(run_dir), errors="replace")
+    documents.write_whole(json.dumps(rows[:MOST_ROWS]) + "\n", path(run_dir), errors="replace")
 
 
 def read(run_dir: str) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def rows_of(document: object) -> list[dict[str, Any]]:
 
 def of_run(launch: dict[str, Any]) -> list[dict[str, Any]]:
     """The rows of a run's launch.json."""
-    return rows_of(any_json.part(launch, "outcome").get("stragglers"))
+    return rows_of(documents.part(launch, "outcome").get("stragglers"))
 
 
 def _is_row(found: object) -> bool:

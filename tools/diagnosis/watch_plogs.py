@@ -22,7 +22,7 @@ import time
 from collections import deque
 from contextlib import suppress
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
@@ -48,7 +48,7 @@ class Places:
     """Device and host of each rank, as launch.json has them."""
 
     def __init__(self, launch: dict[str, Any]) -> None:
-        self._rows = {row.get("rank"): row for row in any_json.objects(launch, "ranks")}
+        self._rows = {row.get("rank"): row for row in documents.objects(launch, "ranks")}
 
     def who(self, rank: int) -> str:
         """``rank 3 (device 7 of node1)``."""

@@ -8,7 +8,7 @@ import socket
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
-from hccl_tools.machine import host, kernel_ports
+from hccl_tools.machine import host, sockets
 from hccl_tools.machine.programs import Ended
 from tools.doctor import files, page
 from tools.doctor.page import OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options, masked
@@ -57,9 +57,9 @@ def _hccl_ports(has_npus: bool) -> Line:
     if first is None:
         text = tr("HCCL_IF_BASE_PORT={asked} is not a port of 1024 to 65520", asked=asked)
         return Line(tr("HCCL's ports"), PROBLEM, text, tr("unset it, or set 60000"))
-    ports = range(first, min(first + hccl_ports.COUNT, kernel_ports.MOST + 1))
+    ports = range(first, min(first + hccl_ports.COUNT, sockets.MOST + 1))
     text = f"{ports[0]}-{ports[-1]}"
-    busy = kernel_ports.listening(ports, files.ROOT)
+    busy = sockets.listening(ports, files.ROOT)
     if busy:
         remedy = tr("ss -ltnp 'sport = :{port}' shows the program; or set HCCL_IF_BASE_PORT", port=min(busy))
         text = tr("{ports}, in use: {busy}", ports=text, busy=ranges(busy))
@@ -69,17 +69,17 @@ def _hccl_ports(has_npus: bool) -> Line:
 
 def _scheduler_ports() -> Line:
     ports = f"{SCHEDULER[0]}-{SCHEDULER[-1]}"
-    text = tr("{ports}, {number} in use", ports=ports, number=len(kernel_ports.listening(SCHEDULER, files.ROOT)))
+    text = tr("{ports}, {number} in use", ports=ports, number=len(sockets.listening(SCHEDULER, files.ROOT)))
     return _against_outgoing(tr("scheduler's ports"), SCHEDULER, text, True)
 
 
 def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line:
     """The kernel gives the ports of its range to any outgoing connection, unless they are reserved."""
-    outgoing = kernel_ports.outgoing(files.ROOT)
+    outgoing = sockets.outgoing(files.ROOT)
     if outgoing is None:
-        text = tr("{ports}; the kernel does not show {path}", ports=text, path=kernel_ports.OUTGOING)
+        text = tr("{ports}; the kernel does not show {path}", ports=text, path=sockets.OUTGOING)
         return Line(name, UNKNOWN, text)
-    open_to_all = kernel_ports.handed_out(ports, files.ROOT)
+    open_to_all = sockets.handed_out(ports, files.ROOT)
     if not open_to_all:
         return Line(name, OK, tr("{ports}, never used for outgoing connections", ports=text))
     text = tr(
@@ -90,4 +90,4 @@ def _against_outgoing(name: str, ports: range, text: str, matters: bool) -> Line
     )
     if not matters:
         return Line(name, OK, tr("{ports}; without NPUs it does not matter", ports=text))
-    return Line(name, WARNING, text, kernel_ports.to_keep_free(f"{ports[0]}-{ports[-1]}", files.ROOT))
+    return Line(name, WARNING, text, sockets.to_keep_free(f"{ports[0]}-{ports[-1]}", files.ROOT))

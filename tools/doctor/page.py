@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from hccl_tools.common import colours
-from hccl_tools.common.columns import columns, padded
+from hccl_tools.common.colours import columns, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import count, one_line

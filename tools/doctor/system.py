@@ -11,7 +11,7 @@ from hccl_tools.common.language import marked, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.project import ROOT
 from hccl_tools.common.quoting import quote
-from hccl_tools.machine import bytecode, interpreter
+from hccl_tools.machine import distributions, interpreter
 from hccl_tools.machine.programs import Ended
 from tools.doctor import files, page
 from tools.doctor.page import ABSENT, GIB, OK, PROBLEM, UNKNOWN, WARNING, Facts, Line, Options
@@ -122,14 +122,14 @@ def _usable(name: str) -> bool:
 
 def compiled() -> Line:
     """The Line about them.  The import of MindSpore by the doctor has written those that Python may write."""
-    found = [each for each in bytecode.look(bytecode.OF_RANKS, os.environ) if each.stays]
-    is_off = bool(os.environ.get(bytecode.OFF))
+    found = [each for each in distributions.look(distributions.OF_RANKS, os.environ) if each.stays]
+    is_off = bool(os.environ.get(distributions.OFF))
     if not found:
         text = tr("nothing is compiled at each start")
         if is_off:
-            text = tr("{name} is set: only your own modules are compiled at each start", name=bytecode.OFF)
+            text = tr("{name} is set: only your own modules are compiled at each start", name=distributions.OFF)
         return Line(".pyc", OK, text)
-    why = tr("{name} is set", name=bytecode.OFF)
+    why = tr("{name} is set", name=distributions.OFF)
     if not is_off:
         why = tr("this user cannot write {folder}", folder=found[0].cache)
     told = ", ".join(f"{each.name} ({state_of_compiled(each.state)})" for each in found)
@@ -139,20 +139,20 @@ def compiled() -> Line:
 
 def state_of_compiled(found: str) -> str:
     """What a package has instead of good compiled files, for people."""
-    if found == bytecode.NONE:
+    if found == distributions.NONE:
         return tr("no .pyc")
-    if found == bytecode.STALE:
+    if found == distributions.STALE:
         return tr(".pyc of other sources")
     return tr(".pyc of {tag}", tag=found)
 
 
-def _remedy(found: list[bytecode.Uncompiled], is_off: bool) -> str:
+def _remedy(found: list[distributions.Uncompiled], is_off: bool) -> str:
     command = " ".join([quote(sys.executable), "-m compileall -qq", *(quote(each.folder) for each in found)])
-    has_prefix = bool(os.environ.get(bytecode.PREFIX))
+    has_prefix = bool(os.environ.get(distributions.PREFIX))
     if is_off and has_prefix:
-        return f"unset {bytecode.OFF}"
+        return f"unset {distributions.OFF}"
     if is_off:
-        return tr("{command}; or leave the variable out: unset {name}", command=command, name=bytecode.OFF)
+        return tr("{command}; or leave the variable out: unset {name}", command=command, name=distributions.OFF)
     if has_prefix:
         return tr("name a folder that you can write: {command}", command=OWN_CACHE)
     return tr("as its owner: {command}; or as yourself: {own}", command=command, own=OWN_CACHE)

@@ -12,7 +12,7 @@ from typing import TypedDict
 
 from hccl_tools.common import project
 from hccl_tools.common.language import marked, tr
-from hccl_tools.machine import cann
+from hccl_tools.machine import driver
 from hccl_tools.machine.driver import DEFAULT_ROOT, root
 from hccl_tools.machine.programs import Ended
 from tools.doctor import files, page
@@ -86,14 +86,14 @@ def _mindspore(ended: Ended) -> tuple[str | None, Line]:
 
 def _cann(has_npus: bool) -> tuple[str | None, Line]:
     """The version, and the Line about it."""
-    active = cann.active()
+    active = driver.active_cann()
     if active:
-        version = cann.version(active, files.ROOT)
+        version = driver.cann_version(active, files.ROOT)
         if version:
             return version, Line("CANN", OK, f"{version} ({active})")
         text = tr("no version in {active}, to which ASCEND_HOME_PATH points", active=active)
         return None, Line("CANN", PROBLEM if has_npus else WARNING, text, tr("source the set_env.sh of your CANN"))
-    version, folder = cann.installed(files.ROOT)
+    version, folder = driver.installed_cann(files.ROOT)
     if version:
         text = tr("{version} ({folder}), not active in this shell", version=version, folder=folder)
         script = f"{folder}/set_env.sh" if folder.endswith("/cann") else f"{os.path.dirname(folder)}/set_env.sh"

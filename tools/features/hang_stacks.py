@@ -5,7 +5,7 @@ from __future__ import annotations
 import concurrent.futures.thread  # noqa: F401 - loaded before the ranks start, for a child that asks many of them
 
 from hccl_tools.common.grouping import grouped
-from tools.diagnosis import hang, stuck_import
+from tools.diagnosis import hang
 from tools.features.base import Feature
 from tools.features.beside import say_all
 from tools.output import alike
@@ -26,7 +26,7 @@ class HangStacks(Feature):
         parent = members.get(IMPORTS)
         if parent is not None and parent.pid is not None and parent.status is None:  # no rank has begun its program
             pid, module = parent.pid, run.supervisor.stacks.get(IMPORTS, "")
-            say_all(run, TITLE, lambda _, tells: stuck_import.tell(tells, run.logs, pid, module), WITHIN)
+            say_all(run, TITLE, lambda _, tells: hang.tell_import(tells, run.logs, pid, module), WITHIN)
             return
         ranks = (member for member in members if member.rank is not None and member.status is None)
         pairs = [f"{m.name}={m.pid}" for m in ranks if m.group is not None or (m.left and m.child)]

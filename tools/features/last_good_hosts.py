@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.common import whole_file
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import short_path
 from tools.features.base import Feature
@@ -24,7 +24,7 @@ class LastGoodHosts(Feature):
         if status or not checked or not checked.kept:
             return
         try:
-            whole_file.write(checked.kept, checked.path)
+            documents.write_whole(checked.kept, checked.path)
         except OSError as error:
             text = tr("{path} cannot be written: {reason}", path=short_path(checked.path), reason=error.strerror)
             self.run.note(text)

@@ -18,7 +18,7 @@ import os
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
-from tools.launch.programs import frozen, import_once
+from tools.launch.programs import import_once
 from tools.supervise.events import StackTold
 from tools.supervise.members import IMPORTS
 
@@ -75,9 +75,9 @@ class Importing:
         if not self._world.children.adopts:
             return "adopts - -"
         names = self._imports.names()
-        if name := frozen.differing([fork.own for fork in forks], frozen.beginnings(names)):
+        if name := import_once.differing([fork.own for fork in forks], import_once.beginnings(names)):
             return f"differs - {name}"
-        if name := frozen.names_log({**base, **forks[0].own}, names):
+        if name := import_once.names_log({**base, **forks[0].own}, names):
             return f"names - {name}"
         return ""
 
@@ -129,8 +129,8 @@ class Importing:
                 }
                 for fork in forks
             ],
-            "frozen": list(map(str.encode, frozen.beginnings(self._imports.names()))),
-            "anew": list(map(str.encode, frozen.OF_MPI)),
+            "frozen": list(map(str.encode, import_once.beginnings(self._imports.names()))),
+            "anew": list(map(str.encode, import_once.OF_MPI)),
             "late": late,
             "no_device": no_device if self._imports.forced else "",
         }

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 
-from hccl_tools.common import any_json, how_far, utc
+from hccl_tools.common import documents, how_far, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -84,21 +84,21 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
         document, trouble = record.read(folder), None
     except Refusal as refusal:
         document, trouble = {}, refusal.lines[0]
-    outcome = any_json.part(document, "outcome")
+    outcome = documents.part(document, "outcome")
     state = "ended" if outcome else RUNNING if runs.process_of(folder, document) or _elsewhere(document) else LOST
-    ranks = any_json.entries(document, "ranks")
+    ranks = documents.entries(document, "ranks")
     return Run(
         folder=folder,
-        script=any_json.text(document, "script"),
-        target=any_json.text(document, "device_target"),
+        script=documents.text(document, "script"),
+        target=documents.text(document, "device_target"),
         program=_program(document),
         ranks=len(ranks) if ranks else None,
         hosts=len({str(rank.get("host")) for rank in ranks if isinstance(rank, dict)}) if ranks else None,
-        started=any_json.text(document, "started"),
+        started=documents.text(document, "started"),
         seconds=_seconds(document.get("started"), outcome.get("ended") if outcome else None, state),
         state=state,
-        exit=any_json.number(outcome, "exit"),
-        restarts=len(any_json.entries(outcome, "attempts")) if outcome else None,
+        exit=documents.number(outcome, "exit"),
+        restarts=len(documents.entries(outcome, "attempts")) if outcome else None,
         cause=trouble or hang.of_run(document, folder) or _cause(outcome),
         attempts=_attempts(outcome),
         progress=_progress(os.path.join(folder, logs_of(outcome)), ranks, patterns),
@@ -107,14 +107,14 @@ def read(folder: str, patterns: list[Pattern]) -> Run:
 
 def _attempts(outcome: dict[str, Any]) -> tuple[Tried, ...]:
     """Those that state how far they came, which they do with --max_restarts."""
-    every = [*any_json.objects(outcome, "attempts"), outcome]
+    every = [*documents.objects(outcome, "attempts"), outcome]
     said = [(one, one["progress"]) for one in every if isinstance(one.get("progress"), dict)]
     return tuple(
         Tried(
-            steps=any_json.number(found, "steps"),
-            reached=any_json.number(found, "reached"),
+            steps=documents.number(found, "steps"),
+            reached=documents.number(found, "reached"),
             counted=found.get("counted") if isinstance(found.get("counted"), bool) else None,
-            cause=any_json.text(found, "error") or _cause(one),
+            cause=documents.text(found, "error") or _cause(one),
         )
         for one, found in said
     )
@@ -128,7 +128,7 @@ def _elsewhere(document: dict[str, Any]) -> bool:
 
 def _program(document: dict[str, Any]) -> str | None:
     """The config that the ranks' command names, otherwise the first word in it that is not an option."""
-    words = any_json.texts(document, "trainer")
+    words = documents.texts(document, "trainer")
     for word, following in zip(words, words[1:]):
         if word == "--config":
             return following
@@ -144,11 +144,11 @@ def _seconds(started: object, ended: object, state: str) -> int | None:
 
 def _cause(outcome: dict[str, Any]) -> str | None:
     """Why a run failed, in the words of its diagnosis; otherwise which rank failed first, or what stopped it."""
-    diagnosis = any_json.part(outcome, "diagnosis")
-    root, exception = any_json.part(diagnosis, "root"), any_json.part(diagnosis, "exception")
+    diagnosis = documents.part(outcome, "diagnosis")
+    root, exception = documents.part(diagnosis, "root"), documents.part(diagnosis, "exception")
     if root.get("sentence"):
         return str(root["sentence"])
-    for match in [*any_json.objects(diagnosis, "matches"), *any_json.objects(diagnosis, "faults")]:
+    for match in [*documents.objects(diagnosis, "matches"), *documents.objects(diagnosis, "faults")]:
         if match.get("cause"):
             chinese = known_failures.in_chinese(str(match.get("code")))
             return chinese[0] if chinese else str(match["cause"])
@@ -170,7 +170,7 @@ def _cause(outcome: dict[str, Any]) -> str | None:
 
 def _progress(folder: str, ranks: list[Any], patterns: list[Pattern]) -> Values:
     """The last numbers in the log of the first rank."""
-    name = any_json.text(ranks[0], "log") if ranks else None
+    name = documents.text(ranks[0], "log") if ranks else None
     if name is None or os.path.basename(name) != name:
         return {}
     try:

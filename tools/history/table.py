@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from hccl_tools.common import colours, json_form
-from hccl_tools.common.columns import columns, cut, padded
+from hccl_tools.common import colours, documents
+from hccl_tools.common.colours import columns, cut, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.words import clauses, count, one_line
 from tools.history.listing import LOST, RUNNING, Run
@@ -112,4 +112,4 @@ def _shortened(path: str) -> str:
 def as_json(runs: Sequence[Run]) -> str:
     """A list of objects."""
     every = [{**run.as_dict(), "attempts": [one._asdict() for one in run.attempts]} for run in runs]
-    return json_form.text(every)
+    return documents.json_text(every)

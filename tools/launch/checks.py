@@ -85,7 +85,7 @@ def devices(request: Request, placement: Placement, by_mindspore: bool) -> bool:
 
 def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tuple[list[str], bool]:
     """(the `hosts` other than this one, whether one of them may have this project in another folder)."""
-    from tools.launch.hosts import host_check, host_limits, network, node_check
+    from tools.launch.hosts import host_check, host_limits, network
 
     host_limits.check(request, placement)
     others = network.others(hosts)
@@ -94,7 +94,7 @@ def other_hosts(request: Request, placement: Placement, hosts: list[str]) -> tup
     if request.engine == "mpirun":
         lines, elsewhere = host_check.problems(request, placement, others)
     elif request.engine == "srun":
-        lines, elsewhere = node_check.problems(request, others)
+        lines, elsewhere = host_check.problems_of_nodes(request, others)
     if lines:
         raise Refusal(REFUSED, *lines)
     return others, elsewhere
@@ -146,9 +146,9 @@ def is_program(request: Request) -> bool:
 def program_calls(request: Request, program: str | None) -> None:
     """Checks that a program gets here what its file asks for, as far as that is written there."""
     if program and not request.no_check:
-        from tools.launch.programs import needed_data, parallel_calls, target_calls
+        from tools.launch.programs import program_calls
 
         if not request.ranks_file:  # the start script has set the variables
-            needed_data.check(program, request)
-        target_calls.check(program, request.device_target)
-        parallel_calls.check(program, request.device_target)
+            program_calls.check_data(program, request)
+        program_calls.check_target(program, request.device_target)
+        program_calls.check_parallel(program, request.device_target)

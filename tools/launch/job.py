@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from tools.config.config_file import Config
     from tools.launch.devices.binding import Binding
     from tools.launch.programs.import_once import Imports
-    from tools.launch.resume.resumption import Resumption
+    from tools.launch.resume.resuming import Resumption
+
+_NO_SINK = "system.jit_level=O0"  # runs operators one by one
 
 
 class Job(Record):
@@ -76,10 +78,7 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
             arguments = trainer_command.with_setting(arguments, resumed.setting())
         folder = config.filled["train"].get("ckpt_save_dir") or os.path.join(run_dir, "ckpt")
         saves = {"folder": os.path.abspath(folder), "model": config.filled["model"]}
-        if request.no_sink:
-            from tools.launch.programs import no_sink
-
-            arguments = no_sink.arguments(config, arguments)
+        arguments = without_sink(config, arguments) if request.no_sink else arguments
     elif not own:
         from tools.launch.programs import foreign_config
 
@@ -102,6 +101,11 @@ def of_trainer(request: Request, placed: placement.Placement, run_dir: str) -> J
         resumed=resumed,
         remarks=notes,
     )
+
+
+def without_sink(config: Config, words: list[str]) -> list[str]:
+    """The arguments for our trainer, with the jit_level for --no_sink; PyNative mode compiles nothing."""
+    return words if config.filled["system"]["mode"] != 0 else trainer_command.with_setting(words, _NO_SINK)
 
 
 def of_program(request: Request, placed: placement.Placement, run_dir: str) -> Job:
@@ -193,7 +197,7 @@ def remarks(request: Request, ranks: int, job: Job, rank_files: list[str] | None
         *_launcher_remarks(request, ranks),
         *_device_num_remarks(request, ranks, job),
         *_restart_remarks(request, job),
-        *_no_sink_remarks(request, job),
+        *no_sink_remarks(request, job),
         *_word_remarks(request, ranks),
         *_folder_remarks(request, rank_files),
         *_resume_remarks(request, job),
@@ -210,9 +214,9 @@ def _launcher_remarks(request: Request, ranks: int) -> list[str]:
         return launchers.remarks(request)
     if launchers.script(request.trainer_arguments) is None:
         return []
-    from tools.launch.programs import script_text
+    from tools.launch.programs import own_loop
 
-    return script_text.remarks(request.trainer_arguments, ranks)
+    return own_loop.launcher_remarks(request.trainer_arguments, ranks)
 
 
 def _resume_remarks(request: Request, job: Job) -> list[str]:
@@ -244,9 +248,9 @@ def _device_num_remarks(request: Request, ranks: int, job: Job) -> list[str]:
     """What to know where DEVICE_NUM is another number than that of the ranks."""
     if request.device_num in (None, ranks):
         return []
-    from tools.launch.programs import device_num
+    from tools.launch.programs import program_calls
 
-    return device_num.remarks(request, ranks, job.words)
+    return program_calls.device_num_remarks(request, ranks, job.words)
 
 
 def _restart_remarks(request: Request, job: Job) -> list[str]:
@@ -258,10 +262,32 @@ def _restart_remarks(request: Request, job: Job) -> list[str]:
     ]
 
 
-def _no_sink_remarks(request: Request, job: Job) -> list[str]:
-    """What --no_sink does, since MindSpore no longer reads the variable of the tutorials."""
+def no_sink_remarks(request: Request, job: Job) -> list[str]:
+    """What --no_sink does, since MindSpore 2.10 no longer reads GRAPH_OP_RUN of the tutorials; HCCL reads the other."""
     if not request.no_sink:
         return []
-    from tools.launch.programs import no_sink
-
-    return no_sink.remarks(job.is_own, job.words)
+    names = "GRAPH_OP_RUN"
+    if not job.is_own:
+        setting = 'set_context(jit_config={"jit_level": "O0"})'
+        return [
+            tr(
+                "note: --no_sink sets {names}, which MindSpore 2.10 does not read; your program needs {setting}",
+                names=names,
+                setting=setting,
+            )
+        ]
+    if _NO_SINK in job.words:
+        return [
+            tr(
+                "note: --no_sink means {setting}; it also sets {names}, which MindSpore 2.10 does not read",
+                setting=_NO_SINK,
+                names=names,
+            )
+        ]
+    return [
+        tr(
+            "note: --no_sink only sets {names}, which MindSpore 2.10 does not read; PyNative mode "
+            "runs operators one by one anyway",
+            names=names,
+        )
+    ]

@@ -10,7 +10,7 @@ from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses
 from tools import features
-from tools.launch import outcome, train_log
+from tools.launch import record, train_log
 from tools.launch.run import CANNOT_START, Run
 from tools.output import report
 from tools.supervise import proc
@@ -170,7 +170,7 @@ def _end(run: Run) -> int:
     run.hooks.settle(run.status)
     run.hooks.fell_silent()
     _note_outcome(run)
-    trouble = outcome.save(run.plan.run_dir, run.attempts)
+    trouble = record.save_outcome(run.plan.run_dir, run.attempts)
     _report(run)
     run.hooks.reported(trouble)
     proc.sweep(os.fsencode(run.mark), run.world.sleep)
@@ -193,7 +193,7 @@ def _note_outcome(run: Run) -> None:
         stopped_by = run.supervisor.stopped_by(run.hooks.others_host()) or None
         run.attempts[-1].update(exit=run.status, stopped_by=stopped_by)
         return
-    found = outcome.of_attempt(
+    found = record.outcome_of_attempt(
         run.supervisor.members,
         run.supervisor.judge.first,
         status=run.status,

@@ -6,6 +6,7 @@ import errno
 import math
 import os
 import re
+import socket
 import stat
 
 from hccl_tools.common.language import tr
@@ -22,6 +23,7 @@ MARK = "# mindspore_launch metrics"  # begins the first line of our files in Pro
 MARK_OF_LINES = '{"mindspore_launch_metrics": '  # begins each line of our JSON lines
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9.]*):([0-9]{1,5})")  # a file of such a name: ./:9100
 _FACTOR = re.compile(r"[0-9]{1,8}(\.[0-9]{0,8})?")
+BACKLOG = 32  # connections that wait
 
 
 def check(request: Request) -> None:
@@ -56,16 +58,15 @@ def fault_of_port(address: str, port: int) -> str:
     """Why we cannot listen there, for a message; empty, if we can."""
     if not 0 < port < 65536:
         return tr("a port is a number from 1 to 65535")
-    from tools.launch import listening
 
     try:
-        listening.listen(address, port).close()
+        listen(address, port).close()
     except OSError as error:
         who = ""
         if error.errno == errno.EADDRINUSE:
-            from tools.launch.engines import port_holder
+            from hccl_tools.machine import sockets
 
-            who = f" ({port_holder.words(port)})"
+            who = f" ({sockets.holder(port)})"
         return tr("nobody can listen there: {reason}; choose another port", reason=f"{error.strerror or error}{who}")
     return ""
 
@@ -106,3 +107,30 @@ def first_line(path: str) -> str:
         return os.read(descriptor, 500).split(b"\n")[0].decode("utf-8", "replace")
     finally:
         os.close(descriptor)
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """The socket that listens; address "": all of this host, of IPv6, too, where it has that.  Raises OSError."""
+    if not address:
+        try:
+            return _bound(socket.AF_INET6, "::", port)
+        except OSError as error:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):
+                raise
+            address = "0.0.0.0"
+    return _bound(socket.AF_INET6 if ":" in address else socket.AF_INET, address, port)
+
+
+def _bound(family: int, address: str, port: int) -> socket.socket:
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(address != "::"))
+        listener.bind((address, port))
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

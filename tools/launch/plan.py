@@ -12,7 +12,7 @@ from hccl_tools.common.words import one_line, short_path
 from hccl_tools.table import device_range
 from tools.launch import checks, environment, planned, plogs, run_folder
 from tools.launch import job as jobs
-from tools.launch.devices import seen, taking
+from tools.launch.devices import seen
 from tools.launch.engines import placement
 from tools.launch.engines.facts import LocalFacts
 from tools.launch.planned import Checked, Plan
@@ -46,9 +46,9 @@ def begin(request: Request, look: Callable[[Plan], Checked] | None = None) -> Pl
             checked = checked or look(plan)
             plan = plan.replace(preflight=checked, remarks=(*plan.remarks, *checked.remarks))
         try:
-            remarks = taking.take(plan)
+            remarks = seen.take(plan)
             return plan.replace(remarks=(*plan.remarks, *remarks, *run_folder.fill(plan)))
-        except (run_folder.Taken, taking.CoresTaken):
+        except (run_folder.Taken, seen.CoresTaken):
             pass  # the next plan is for another folder, or for other cores or ports
 
 
@@ -66,9 +66,9 @@ def make(request: Request) -> Plan:
 
         import_once.check(request)
     if request.worker_log_name is not None:
-        from tools.launch import worker_logs
+        pass  # FOLDED
 
-        worker_logs.check(request)
+        run_folder.check_worker_log_name(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
     standing_by = stand_by(request, placed)
@@ -87,9 +87,9 @@ def make(request: Request) -> Plan:
     if checks.devices(request, placed, by_mindspore):
         placed = placed.replace(engine=placed.engine.replace(elsewhere=True))
     if job.resumed and placed.hosts:
-        from tools.launch.resume import resumed_hosts
+        from tools.launch.resume import resuming
 
-        job = job.replace(resumed=resumed_hosts.check(request, placed, job.resumed))
+        job = job.replace(resumed=resuming.check_hosts(request, placed, job.resumed))
     checks.program_calls(request, job.source)
     if request.engine == "local" and request.placement != "pod" and not own_gpus and not job.alone and not table:
         from tools.launch.tables import launch_table
@@ -188,9 +188,9 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return slurm.place(request), None
     if way == "simulation":
-        from tools.launch.engines import simulation
+        pass  # FOLDED
 
-        return simulation.place(request), None
+        return environment.place_simulated(request), None
     if way == "msrun":
         from tools.launch.engines import msrun
 

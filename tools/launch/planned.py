@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tools.launch.pods.pod_table import WatchedTable
     from tools.launch.programs.import_once import Imports
     from tools.launch.request import Request
-    from tools.launch.resume.resumption import Resumption
+    from tools.launch.resume.resuming import Resumption
     from tools.launch.tables.launch_table import LaunchTable
 
 

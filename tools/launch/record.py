@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import time
 
-from hccl_tools.common import documents, version, whole_file
+from hccl_tools.common import documents, version
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
@@ -15,10 +16,11 @@ from tools.launch.programs import rank_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from tools.launch.planned import Plan
+    from tools.supervise.members import Member
 
 
 def begin(plan: Plan) -> None:
@@ -127,7 +129,7 @@ def write(run_dir: str, document: dict[str, Any]) -> None:
 def _save(run_dir: str, document: dict[str, Any], mode: int | None) -> None:
     parts = itertools.chain(json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(document), ["\n"])
     try:
-        whole_file.write(parts, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
+        documents.write_whole(parts, path(run_dir), mode=mode, errors="backslashreplace")  # \udcff is JSON
     except RecursionError as error:
         raise ValueError(documents.TOO_DEEP) from error
 
@@ -152,3 +154,52 @@ def outcome(attempts: list[dict[str, Any]]) -> dict[str, Any]:
     """The outcome of a run with these attempts."""
     *earlier, last = attempts
     return {**last, "attempts": earlier} if earlier else last
+
+
+def outcome_of_attempt(
+    members: Iterable[Member], first: Member | None, *, status: int, stopped_by: str, logs: str
+) -> dict[str, Any]:
+    """The outcome of an attempt that has ended now.
+
+    first: failed first; status: the exit code if the job ended now; stopped_by: what else has ended it, or "";
+    logs: the folder of its logs, relative to that of the run.
+    """
+    members = list(members)
+    found: dict[str, Any] = {
+        "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "exit": status,
+        "logs": logs,
+        "first_failure": first.name if first else None,
+        "stopped_by": stopped_by or None,
+        "members": {member.name: _of_member(member) for member in members},
+    }
+    failed = [member.name for member in members if member.failed and member is not first]
+    return {**found, "also_failed": failed} if failed else found
+
+
+def _of_member(member: Member) -> dict[str, Any]:
+    seconds = None if member.seconds == "-" else float(member.seconds)
+    found: dict[str, Any] = {"status": member.status, "seconds": seconds, "pid": member.pid}
+    if member.left:
+        found["left"] = [{"pid": pid, "command": words} for pid, words in member.commands_left()]
+        found["left_ended"] = member.left_ended
+    if member.earlier:
+        found["earlier"] = [_of_member(one) for one in member.earlier]
+    if member.left_failed:
+        found["left_failed"] = member.left_failed[0]
+    return found
+
+
+def save_outcome(run_dir: str, attempts: list[dict[str, Any]]) -> str:
+    """Writes the outcome of these attempts into launch.json; returns why it is not in it, or ""."""
+    try:
+        finish(run_dir, attempts)
+    except Refusal as error:
+        return str(error)
+    except (OSError, ValueError) as error:
+        return tr(
+            "{path}: cannot be written: {reason}",
+            path=path(run_dir),
+            reason=getattr(error, "strerror", None) or error,
+        )
+    return ""

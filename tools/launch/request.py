@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from hccl_tools.check.rules import GENERATIONS
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
@@ -10,7 +12,6 @@ from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import host
 from tools.launch.engines import ports
-from tools.launch.programs import shell_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ class Request(Record):
     master_port: Option[int] = None
     node_rank: Option[int] = None
     ntasks_per_node: Option[int] = None
-    sim_level: Option[int] = None  # see engines/simulation.py
+    sim_level: Option[int] = None  # see environment.py
     sim_rank_id: Option[int] = None
-    worker_log_name: Option[str] = None  # see worker_logs.py
+    worker_log_name: Option[str] = None  # see run_folder.py
     pod_wait: Option[int] = None  # seconds
     table_dir: Option[str] = None
     table_hosts: Option[str] = None  # of a rank table of version 2.0
@@ -145,7 +146,7 @@ class Request(Record):
         values["chip"] = _chip(texts.get("generation"))
         own = words[split + 1 :]
         if "quoted" in texts and own:
-            own = shell_words.split(own[0], tr("the quoted command"))
+            own = split_words(own[0], tr("the quoted command"))
         return cls(**values, trainer_arguments=tuple(own))
 
 
@@ -237,3 +238,18 @@ def _chip(asked: str | None) -> str | None:
 def _any_of(items: tuple[object, ...]) -> str:
     """``1, 2 or 4``."""
     return tr("{items} or {last}", items=", ".join(map(str, items[:-1])), last=items[-1])
+
+
+def split_words(text: str, what: str) -> list[str]:
+    """The words of the text, which is `what` for messages; at least one.  Raises Refusal."""
+    import shlex  # few launches need it
+
+    lines_joined = re.sub(r"\\(.)", lambda pair: "" if pair[1] == "\n" else pair[0], text, flags=re.DOTALL)
+    try:
+        words = shlex.split(lines_joined)
+    except ValueError as error:
+        reason = tr("a quote is not closed") if "quot" in str(error) else tr("nothing follows its last backslash")
+        raise Refusal(USAGE, f"{what}: {reason}: {one_line(text)}") from error
+    if not words:
+        raise misused("{what} has no word in it", what=what)
+    return words

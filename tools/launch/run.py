@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterator, Mapping
 
 from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
 from tools.engines import table
-from tools.launch import caller_notes
 from tools.rank import environment, places
+from tools.rank.environment import Environment
 from tools.supervise.limits import REPORT
 from tools.supervise.members import Member
 from tools.supervise.world import CannotStart
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from tools.features import Hooks
     from tools.launch.planned import Plan
     from tools.output.voice import Voice
-    from tools.rank.environment import Environment
     from tools.supervise.loop import Supervisor
     from tools.supervise.world import World
 
@@ -100,7 +101,7 @@ class Run:
 
     def tell_overridden(self) -> None:
         """Prints notes about the caller's environment."""
-        for line in caller_notes.of(self.caller, self.plan.exports, self.plan.request.placement == "pod"):
+        for line in caller_notes(self.caller, self.plan.exports, self.plan.request.placement == "pod"):
             self.say(line)
 
     def keep_environment(self, name: str, found: Environment) -> None:
@@ -226,3 +227,33 @@ def unlink(path: str) -> None:
         os.unlink(path)
     except OSError:
         return
+
+
+def caller_notes(caller: Environment, exports: Mapping[str, str], in_pod: bool) -> Iterator[str]:
+    """The notes, one a line.
+
+    exports: the part of the environment that the launch sets; in_pod: the operator has set variables for the launch.
+    """
+    replaced = [f"{name}={quote(value)}" for name, value in environment.overridden(caller, exports)]
+    if replaced and not in_pod:
+        yield tr("note: {names} from your shell is not used; the launch sets its own", names=", ".join(replaced))
+    ranks = exports["RANK_SIZE"]
+    world = caller.get(b"WORLD_SIZE")
+    if world is not None and os.fsdecode(world) != ranks:
+        yield tr(
+            "note: the ranks get WORLD_SIZE={value} from your shell, but the job has {ranks}; unset it, and they "
+            "get the right number",
+            value=quote(os.fsdecode(world)),
+            ranks=ranks,
+        )
+    same = [
+        f"{name}={quote(os.fsdecode(caller[name.encode()]))}"
+        for name in ("RANK", "LOCAL_RANK")
+        if name.encode() in caller
+    ]
+    if same and ranks != "1":
+        yield tr(
+            "note: all {ranks} ranks get {names} from your shell; unset it, and each rank gets its own number",
+            names=", ".join(same),
+            ranks=ranks,
+        )

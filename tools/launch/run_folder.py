@@ -1,4 +1,4 @@
-"""The folder of one run: its name, its content at the start, and the links to it."""
+"""The folder of one run: its name, its content at the start, and the links to it and in it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 import time
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import Refusal, refused
-from hccl_tools.common.words import one_line, short_path, some
+from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, refused
+from hccl_tools.common.words import clauses, one_line, short_path, some
 from hccl_tools.table import rank_table
-from tools.launch import log_links, named_folder, plogs, record, train_log
+from tools.launch import log_links, plogs, record, train_log
 from tools.launch.engines.facts import MpirunFacts
 from tools.launch.planned import Plan
 from tools.launch.request import Request
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TRIAL = "preflight_trial-"  # what a folder of logs of a trial begins with: its jobs leave no train.log
 RANKS_FILE = "ranks.sh"  # what each rank runs, where a start script states it (--zoo)
+_LONGEST = 200  # bytes of a name; a number and .log come behind it
 
 
 class Taken(Exception):
@@ -30,7 +31,7 @@ class Taken(Exception):
 
 def free_name(request: Request) -> str:
     """The absolute path, not taken yet, of the folder that this run will get.  Raises Refusal."""
-    logs = named_folder.check("log_dir", request.log_dir or "logs")
+    logs = check_named("log_dir", request.log_dir or "logs")
     name = request.script[:-3] if request.script.endswith(".sh") else request.script
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     first = path = os.path.join(logs, f"{name}-{stamp}-{request.job_pid}")
@@ -59,9 +60,7 @@ def fill(plan: Plan) -> list[str]:
             for rank, _ in plan.ranks:
                 rank_folders.make(plan.run_dir, rank, plan.rank_files)
         if plan.request.worker_log_name is not None:
-            from tools.launch import worker_logs
-
-            worker_logs.make(plan)
+            make_worker_links(plan)
         if plan.resumed:
             plan.resumed.make()
     except (OSError, Refusal) as error:
@@ -110,9 +109,9 @@ def put_table(plan: Plan) -> None:
         if text is not None:
             rank_table.write(text, path)
     if table.digest and plan.hosts:
-        from tools.launch.hosts import host_questions
+        from tools.launch.hosts import table_servers
 
-        host_questions.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
+        table_servers.distribute(plan.request, table, list(dict.fromkeys(plan.hosts)))
 
 
 def put_ranks_file(plan: Plan) -> None:
@@ -167,3 +166,45 @@ def clear_links(plan: Plan) -> list[str]:
         folder=one_line(short_path(plan.run_dir)),
     )
     return [text]
+
+
+def check_named(option: str, named: str) -> str:
+    """The absolute path of the folder that the user names, if it can be made and written.  Raises Refusal."""
+    path = existing = os.path.abspath(named)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        words = tr("{path} is not a folder; name another one", path=one_line(existing))
+        raise Refusal(REFUSED, f"--{option} {one_line(path)}: {words}")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise refused(
+            "--{option} {folder} cannot be written; name another one with --{option}",
+            option=option,
+            folder=one_line(path),
+        )
+    return path
+
+
+def check_worker_log_name(request: Request) -> None:
+    """Raises Refusal for names that a file cannot have."""
+    name = request.worker_log_name or ""
+    good = name.isprintable() and "/" not in name and name.strip() == name and not name.startswith((".", "-"))
+    if not good or len(os.fsencode(name)) > _LONGEST:
+        text = tr("--worker_log_name {name}: is not the name of a file", name=one_line(name))
+        raise Refusal(USAGE, clauses(text, tr("write one such as worker_{ip}_{hostname}; --log_dir names the folder")))
+
+
+def make_worker_links(plan: Plan) -> None:
+    """Makes links of msrun's names to the logs of this host's ranks, not there yet.  Raises OSError and Refusal."""
+    name = plan.request.worker_log_name
+    if name is None:
+        return
+    if "{ip}" in name:
+        from tools.launch.hosts import network  # it imports socket
+
+        name = name.replace("{ip}", network.own_address_towards([plan.cluster.scheduler_host]))
+    name = name.replace("{hostname}", os.uname().nodename.replace("/", "_"))
+    for rank, _ in plan.ranks:
+        log, link = f"rank_{rank}.log", f"{name}_{rank}.log"
+        if link != log:
+            os.symlink(log, os.path.join(plan.run_dir, link))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import documents, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
@@ -82,19 +82,19 @@ class Reader:
 
 def job_of(folder: str, document: dict[str, Any]) -> Job:
     """The Job of a launch.json; invalid parts are left out."""
-    outcome, host = any_json.part(document, "outcome"), any_json.text(document, "host") or ""
+    outcome, host = documents.part(document, "outcome"), documents.text(document, "host") or ""
     logs, attempt = _newest_logs(folder, outcome)
     ends = _ends(outcome)
     return Job(
         folder=folder,
         name=os.path.basename(folder),
         script=str(document.get("script") or "?"),
-        target=any_json.text(document, "device_target"),
+        target=documents.text(document, "device_target"),
         host=host,
         started=utc.seconds(document.get("started")),
         seconds=_between(document.get("started"), outcome.get("ended")),
         state=_state(folder, document, outcome),
-        exit=any_json.number(outcome, "exit"),
+        exit=documents.number(outcome, "exit"),
         attempt=attempt,
         places=tuple(_places(document, host, logs)),
         ends=ends,
@@ -113,7 +113,7 @@ def _state(folder: str, document: dict[str, Any], outcome: dict[str, Any]) -> st
 def _newest_logs(folder: str, outcome: dict[str, Any]) -> tuple[str, int]:
     """(folder of the newest attempt's logs, its number)."""
     if outcome.get("logs"):
-        return os.path.join(folder, logs_of(outcome)), len(any_json.entries(outcome, "attempts"))
+        return os.path.join(folder, logs_of(outcome)), len(documents.entries(outcome, "attempts"))
     try:
         found = [int(match[1]) for match in map(_RESTART.fullmatch, os.listdir(folder)) if match]
     except OSError:
@@ -124,19 +124,19 @@ def _newest_logs(folder: str, outcome: dict[str, Any]) -> tuple[str, int]:
 
 def _places(document: dict[str, Any], host: str, logs: str) -> list[Place]:
     found = []
-    for row in any_json.objects(document, "ranks"):
-        rank, log, there = any_json.number(row, "rank"), any_json.text(row, "log"), any_json.text(row, "host")
+    for row in documents.objects(document, "ranks"):
+        rank, log, there = documents.number(row, "rank"), documents.text(row, "log"), documents.text(row, "host")
         if rank is None or log is None or os.path.basename(log) != log:
             continue
         there = host if there is None else there
-        found.append(Place(rank=rank, device=any_json.number(row, "device"), host=there, log=os.path.join(logs, log)))
+        found.append(Place(rank=rank, device=documents.number(row, "device"), host=there, log=os.path.join(logs, log)))
     return found
 
 
 def _ends(outcome: dict[str, Any]) -> dict[int, int]:
     found = (
-        (whole_number(name), any_json.number(entry, "status"))
-        for name, entry in any_json.part(outcome, "members").items()
+        (whole_number(name), documents.number(entry, "status"))
+        for name, entry in documents.part(outcome, "members").items()
     )
     return {rank: status for rank, status in found if rank is not None and status is not None}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.cells import cell_len
 from rich.text import Text
 
-from hccl_tools.common.columns import columns, cut, padded
+from hccl_tools.common.colours import columns, cut, padded
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from tools.live.watcher import SLOW

@@ -7,7 +7,7 @@ import os
 from rich.cells import cell_len
 from rich.text import Text
 
-from hccl_tools.common.columns import cut
+from hccl_tools.common.colours import cut
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.columns import cut, padded
+from hccl_tools.common.colours import cut, padded
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.words import count, one_line, ranges, size_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import documents, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import named, one_line
@@ -208,7 +208,7 @@ class Job:
         self.started = utc.seconds(document.get("started"))
         self.places = {  # rank: its device and host
             row["rank"]: (_as_text(row.get("device")), _as_text(row.get("host")) or self.host)
-            for row in any_json.objects(document, "ranks")
+            for row in documents.objects(document, "ranks")
             if type(row.get("rank")) is int
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common import colours
-from hccl_tools.common.columns import columns, padded
+from hccl_tools.common.colours import columns, padded
 from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import harmless
 from hccl_tools.common.record import Row

@@ -6,22 +6,32 @@ hosts.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
-from tools.preflight import values
+from hccl_tools.common.quoting import harmless
+from hccl_tools.common.words import short
 from tools.preflight.catalog.row import Equal, Least, Near, Nothing, Row, Shared, Yes
-from tools.preflight.catalog.rows import COLLECTORS, ROWS
+from tools.preflight.catalog.rows import COLLECTORS, ROWS, knows
 from tools.preflight.difference import LEVELS, Answer, Difference, Group
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tools.preflight.difference import Value
 
     Column = dict[str, Value]  # {host: value} of one fact
 
 _MOST_FACTS = 5  # of one family whose hosts are grouped alike, in one line
+_MOST_TAKEN = 2000  # facts of a host
+_MOST_ENTRIES = 256  # of a list
+_MOST_TEXT = 300  # characters of a value
+_MOST_KEY = 4200  # the longest path, and what is before it
+_MOST_NUMBER = 1 << 62
+_FILES = "file:"
 
 
 def compare(answers: Mapping[str, Answer], rows: Iterable[Row] = ROWS) -> list[Difference]:
@@ -143,7 +153,7 @@ def _away(row: Row, key: str, alike: list[tuple[list[str], Value]]) -> list[Diff
     if not any(2 * len(group) > hosts > len(group) for group, _ in alike):
         return []
     away = [host for group, _ in alike if 2 * len(group) <= hosts for host in group]
-    return [_difference(row, key, [Group(hosts=away, text=values.phrase(row, key, None))])]
+    return [_difference(row, key, [Group(hosts=away, text=row.phrase(key, None))])]
 
 
 def _too_little(row: Row, key: str, column: Column, least: int) -> list[Difference]:
@@ -151,7 +161,7 @@ def _too_little(row: Row, key: str, column: Column, least: int) -> list[Differen
     if not few:
         return []
     low, high = min(few.values(), key=float), max(few.values(), key=float)
-    text = tr("{text}; at least {least} is needed", text=values.between(row, low, high), least=values.text(row, least))
+    text = tr("{text}; at least {least} is needed", text=row.between(low, high), least=row.shown(least))
     return [_difference(row, key, [Group(hosts=list(few), text=text, values={key: low})])]
 
 
@@ -160,8 +170,8 @@ def _difference(row: Row, key: str, groups: list[Group]) -> Difference:
 
 
 def _group(row: Row, key: str, hosts: list[str], value: Value) -> Group:
-    shown = "" if value is None else values.text(row, value)
-    return Group(hosts=hosts, text=values.phrase(row, key, value), value=shown, values={key: value})
+    shown = "" if value is None else row.shown(value)
+    return Group(hosts=hosts, text=row.phrase(key, value), value=shown, values={key: value})
 
 
 # ---- facts of a family ---------------------------------------------------------------------------------------------
@@ -191,3 +201,42 @@ def _joined(groups: list[Group]) -> Group:
 
 def _union(groups: list[Group]) -> dict[str, Value]:
     return {key: value for group in groups for key, value in group.values.items()}
+
+
+def taken(content: Any) -> Answer | None:
+    """The Answer in the data that a host has sent; None if it has another form."""
+    facts, failed = (content.get(part) for part in ("facts", "failed")) if isinstance(content, dict) else (None, None)
+    if not isinstance(facts, dict) or not isinstance(failed, dict) or len(facts) > _MOST_TAKEN:
+        return None
+    taken = {sys.intern(harmless(key)): _value(value) for key, value in facts.items() if _is_key(key)}
+    why = {name: short(harmless(str(text)), _MOST_TEXT) for name, text in failed.items() if name in COLLECTORS}
+    return Answer(facts=taken, failed=why, links=content.get("links"))
+
+
+def _is_key(key: str) -> bool:
+    return len(key) <= _MOST_KEY and knows(key)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, list):
+        return tuple(_text(str(entry)) for entry in value[:_MOST_ENTRIES])
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)):
+        return value if abs(value) < _MOST_NUMBER else None
+    return _text(str(value))
+
+
+def _text(text: str) -> str:
+    return sys.intern(short(harmless(text), _MOST_TEXT))  # hosts that are alike say the same thousand times
+
+
+def completed(answers: Mapping[str, Answer], files: Mapping[str, str]) -> dict[str, Answer]:
+    """The same answers, with the asker's digest, {path: digest}, for files that a host did not report."""
+    named = {key for answer in answers.values() for key in answer.facts if key.startswith(_FILES)}
+    known = {_FILES + path: digest for path, digest in files.items()}
+    added = {key: known[key] for key in sorted(named) if key in known}
+    return {
+        host: answer if "files" in answer.failed else answer.replace(facts={**added, **answer.facts})
+        for host, answer in answers.items()
+    }

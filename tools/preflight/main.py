@@ -16,16 +16,16 @@ from hccl_tools.machine import interpreter
 interpreter.check()
 
 from hccl_tools.commands import arguments, boundary
-from hccl_tools.common import colours, json_form, project, script_help, utc
+from hccl_tools.common import colours, documents, project, script_help, utc
 from hccl_tools.common.command_line import Parser
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import count, folder_fault, one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.table import device_range
 from tools.launch.engines import ports, slurm
-from tools.preflight import by_srun, check, document, program_files, rank_table, reach, words
+from tools.preflight import by_srun, check, program_files, reach, words
 from tools.preflight.trial import command as trial
 
 PROGRAM = "preflight.sh"
@@ -83,17 +83,17 @@ def run(options: argparse.Namespace) -> int:
         return _of_pods(options)
     hosts = _hosts(options)
     named = [(host.name, host.slots) for host in hosts if not host.spare]
-    table = rank_table.read(options.table, named) if options.table else None
+    table = reach.read_table(options.table, named) if options.table else None
     job = _job(options, table)
     way = _way(options, hosts, table)
     found = check.run(way, job)
     if options.trial:
         found = trial.added(found, _trial(options, way, job), say)
     _tell(found, options)
-    return document.STATUS[document.verdict(found)]
+    return words.STATUS[words.verdict(found)]
 
 
-def _job(options: argparse.Namespace, table: rank_table.Table | None) -> check.Job:
+def _job(options: argparse.Namespace, table: reach.Table | None) -> check.Job:
     return check.Job(
         log_dir=options.log_dir,
         data=options.data or "",
@@ -110,7 +110,7 @@ def _of_pods(options: argparse.Namespace) -> int:
     from tools.preflight.pods import command  # only here: it takes time to import
 
     if options.trial:
-        raise Refusal(USAGE, tr("--trial starts its job over ssh, which pods do not have; leave it out"))
+        raise misused("--trial starts its job over ssh, which pods do not have; leave it out")
     wait = whole_number(options.pod_wait, 0, 10**6) if options.pod_wait is not None else None
     if options.pod_wait is not None and wait is None:
         what = tr("is not a number from {least} to {most}", least=0, most=10**6)
@@ -131,7 +131,7 @@ def _tell(found: words.Found, options: argparse.Namespace) -> None:
     """Prints the result, and writes the page of it.  Raises Refusal."""
     made = utc.text()
     if options.json:
-        print(json_form.text(document.document(found, made)))
+        print(documents.json_text(words.document(found, made)))
     else:
         boundary.escape_missing_letters()
         print(words.page(found, colours.wanted(sys.stdout)), end="")
@@ -149,7 +149,7 @@ def _hosts(options: argparse.Namespace) -> list[hostfile.Host]:
     return reach.words(options.hosts) if options.hosts else []
 
 
-def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_table.Table | None) -> reach.Way:
+def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: reach.Table | None) -> reach.Way:
     """How the hosts of these options are reached."""
     if hosts:
         return reach.over_ssh(*reach.listed(hosts), options.ssh, say)
@@ -165,7 +165,7 @@ def _way(options: argparse.Namespace, hosts: list[hostfile.Host], table: rank_ta
 def _trial(options: argparse.Namespace, way: reach.Way, job: check.Job) -> trial.Wanted:
     """What a trial needs; without named hosts it is this one."""
     is_listed = bool(options.hostfile or options.hosts or options.table)
-    homes = rank_table.homes(job.table, way.hosts) if job.table else {}
+    homes = reach.homes(job.table, way.hosts) if job.table else {}
     return trial.Wanted(
         hosts=way.hosts,
         logins=way.logins if is_listed else {},

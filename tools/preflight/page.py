@@ -7,7 +7,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, count, some
 from hccl_tools.hosts import node_sets
 from tools.diagnosis.bundle.masking import Masker
-from tools.preflight import document, page_trial, values, words
+from tools.preflight import page_trial, words
 from tools.preflight.catalog.row import Equal, Least, Near
 from tools.preflight.catalog.rows import ROWS
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
@@ -73,10 +73,10 @@ def _head(found: Found, made: str, writer: Writer) -> str:
 def _verdict(found: Found) -> tuple[str, str]:
     """(the class of its colour, words)"""
     return {
-        document.STOPS: ("failed", tr("the job would stop")),
-        document.DIFFERS: ("runs", tr("nothing blocks")),
-        document.GOOD: ("good", tr("all alike")),
-    }[document.verdict(found)]
+        words.STOPS: ("failed", tr("the job would stop")),
+        words.DIFFERS: ("runs", tr("nothing blocks")),
+        words.GOOD: ("good", tr("all alike")),
+    }[words.verdict(found)]
 
 
 def _lines(found: Found) -> Iterator[str]:
@@ -125,7 +125,7 @@ def shown() -> markup.States:
 def _hosts(found: Found, writer: Writer) -> str:
     """All hosts as a grid; of many hosts a pointer shows the names."""
     marks, of_hosts = shown(), states(found)
-    reasons = _reasons(found)
+    reasons = grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
     if len(of_hosts) <= _MOST_NAMED:
         drawn = "".join(
             f'<p class="name" title="{writer.text(_title(host, state, reasons, marks))}">{marks.spot(state)} '
@@ -152,11 +152,6 @@ def _named(of_hosts: Mapping[str, str], shown: markup.States, writer: Writer) ->
         if hosts and state != GOOD:
             items.append(f"<li><b>{writer.text(node_sets.folded(hosts, 12))}</b> {escaped(word)}</li>")
     return f'<ul class="problems">{"".join(items)}</ul>' if items else ""
-
-
-def _reasons(found: Found) -> dict[str, list[str]]:
-    """{host: what a finding has about it}"""
-    return grouped((host, group.text) for each in found.differences for group in each.groups for host in group.hosts)
 
 
 def _title(host: str, state: str, reasons: Mapping[str, list[str]], shown: markup.States) -> str:
@@ -231,7 +226,7 @@ def _phrases(facts: Facts) -> Iterator[str]:
             value = facts[key]
             if key not in seen and isinstance(row.rule, (Equal, Least, Near)) and (value is not None or row.without):
                 seen.add(key)
-                yield values.phrase(row, key, value)
+                yield row.phrase(key, value)
 
 
 def _keys(row: Row, facts: Facts) -> list[str]:

@@ -7,9 +7,8 @@ import os
 import sys
 import sysconfig
 
-from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 from tools.launch.programs import sources
 from tools.preflight.facts import files
@@ -37,7 +36,7 @@ def of(program: str, config: str) -> Program:
     found = {os.path.abspath(path): files.digest(path) for path in [*named, *(path for path, _ in texts)]}
     for path in named:
         if found[os.path.abspath(path)] is None:
-            raise Refusal(USAGE, tr("{path} cannot be read; name a file", path=one_line(path)))
+            raise misused("{path} cannot be read; name a file", path=one_line(path))
     return Program({path: digest for path, digest in found.items() if digest}, _modules(texts))
 
 

@@ -1,10 +1,11 @@
-"""The result as text, only what differs or blocks: first what stops the job, then what slows it, then surprises."""
+"""The result as JSON (see schemas/preflight.schema.json), and as text: what stops the job, what slows it, surprises."""
 
 from __future__ import annotations
 
 from hccl_tools.common import colours
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.hosts import node_sets
 from tools.preflight.difference import BLOCKS, SLOWS, SURPRISES
@@ -12,8 +13,9 @@ from tools.preflight.trial import report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from hccl_tools.common.documents import JsonObject
     from tools.preflight.difference import Difference, Facts, Group
     from tools.preflight.trial.trial import Result
 
@@ -22,6 +24,8 @@ _MOST_GROUPS = 6  # of one difference
 _MOST_LINES = 40  # differences of one level
 MOST_KEPT = 40  # differences in launch.json
 _STYLES = {BLOCKS: colours.FAILURE, SLOWS: colours.CAUTION, SURPRISES: colours.FACT}
+GOOD, DIFFERS, STOPS = "good", "differs", "blocks"
+STATUS = {GOOD: 0, DIFFERS: 1, STOPS: REFUSED}  # exit codes
 
 
 class Found(Record):
@@ -121,9 +125,39 @@ def summary(found: Found) -> str:
         *([tr("{number} surprising", number=numbers[SURPRISES])] if numbers[SURPRISES] else []),
     ]
     total = count(sum(numbers.values()), "finding")
-    text = tr("{hosts}, {total}: {numbers}", hosts=hosts, total=total, numbers=_listed(said))
+    text = tr("{hosts}, {total}: {numbers}", hosts=hosts, total=total, numbers=", ".join(said))
     return text if found.blocks else clauses(text, tr("nothing blocks"))
 
 
-def _listed(parts: Iterable[str]) -> str:
-    return ", ".join(parts)
+def verdict(found: Found) -> str:
+    """The verdict, which the exit code also states."""
+    return STOPS if found.blocks else DIFFERS if found.differences else GOOD
+
+
+def document(found: Found, made: str) -> JsonObject:
+    """All findings. made: when."""
+    return {
+        "made": made,
+        "verdict": verdict(found),
+        "hosts": len(found.hosts),
+        "silent": list(found.silent),
+        "reasons": list(found.lines),
+        "differences": [_difference(each) for each in found.differences],
+        **({"trial": report.document(found.trial)} if found.trial else {}),
+    }
+
+
+def _difference(each: Difference) -> JsonObject:
+    others = each.others
+    return {
+        "fact": each.key,
+        "level": each.level,
+        "groups": [{"hosts": list(group.hosts), **_of_group(group)} for group in each.groups],
+        "others": {"hosts": len(others.hosts), **_of_group(others)} if others else None,
+        "remedy": each.remedy,
+    }
+
+
+def _of_group(group: Group) -> JsonObject:
+    values = {key: list(value) if isinstance(value, tuple) else value for key, value in group.values.items()}
+    return {"text": group.text, "values": values}

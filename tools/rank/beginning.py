@@ -71,13 +71,13 @@ def cores_of(told: Told) -> dict[int, list[int]] | None:
     if not mode or told.is_scheduler:
         return None
     # a rank of another host, which the plan did not see
-    from tools.launch.devices import cores_here
+    from tools.launch.devices import core_shares
 
     devices = device.physical(told)
     ranks = len(devices)
     if told["ENGINE"] == "mpirun":
         ranks = int(os.environ.get("OMPI_COMM_WORLD_LOCAL_SIZE", ranks))
-    return {int(told.name): cores_here.cores(mode, target, told.local_rank, ranks, devices)}
+    return {int(told.name): core_shares.here(mode, target, told.local_rank, ranks, devices)}
 
 
 def memory_of(told: Told) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 from datetime import timedelta
 
-from hccl_tools.common import any_json, typed
+from hccl_tools.common import documents, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, listed, one_line, short_path
 from tools.diagnosis import hang, run, words
@@ -186,7 +186,7 @@ def _steps(data: RunData, failure: Explained | None) -> list[str]:
         return _after_stop(data) if attempt.stopped_by else []
     if failure.cause is not None:
         return failure.cause.steps
-    found = [one_line(text) for text in any_json.entries(failure.root, "next")[:MOST_STEPS]]
+    found = [one_line(text) for text in documents.entries(failure.root, "next")[:MOST_STEPS]]
     command = typed.command("tools/diagnose.py", data.name)
     found.append(tr("read the end of its log, below"))
     found.append(tr('"{command}" reads the logs of all ranks', command=command))

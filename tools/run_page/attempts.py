@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import documents, utc
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import listed, one_line, short, some
 from tools.diagnosis import hang, run
@@ -97,7 +97,7 @@ def _per_cause(data: RunData) -> str:
 
 def _no_other(data: RunData) -> str:
     """Why there was no other attempt."""
-    text = any_json.text(data.attempts[-1].progress, "no_restart")
+    text = documents.text(data.attempts[-1].progress, "no_restart")
     return tr("No other restart: {reason}", reason=one_line(text)) if text is not None else ""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import any_json, typed
+from hccl_tools.common import documents, typed
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count, one_line
@@ -59,7 +59,7 @@ def _chain(failure: Explained, writer: Writer) -> list[str]:
     """Who waited for whom; what to look at next, where the head of the page has other advice."""
     found = []
     for name in ("chain", "next") if failure.cause else ("chain",):
-        found.append(writer.items(any_json.entries(failure.root, name)[:_MOST_LINES]))
+        found.append(writer.items(documents.entries(failure.root, name)[:_MOST_LINES]))
     return found
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
-from hccl_tools.common import any_json, typed
+from hccl_tools.common import documents, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
@@ -93,7 +93,7 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         target = data.launch.get("device_target")
         target = target if target in known_failures.TARGETS else None
         said = find.as_data(members, find.causes(_entries(), members, 0, target))
-    root, exception = any_json.part(said, "root"), any_json.part(said, "exception")
+    root, exception = documents.part(said, "root"), documents.part(said, "exception")
     raised = _raised(exception)
     certainty, why = answer_of_run.how_sure(first, ranks)
     return Explained(
@@ -114,8 +114,8 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
 def roots_of(data: RunData) -> list[int]:
     """The ranks of the last attempt that really failed first: by the logs of all ranks, otherwise by the launcher."""
     number = len(data.attempts) - 1
-    root = any_json.part(_diagnosis(data, number), "root")
-    ranks = any_json.entries(root, "ranks") if root.get("sentence") else []
+    root = documents.part(_diagnosis(data, number), "root")
+    ranks = documents.entries(root, "ranks") if root.get("sentence") else []
     known = {rank.rank for rank in data.ranks}
     found = [rank for rank in ranks if type(rank) is int and rank in known]
     first = data.attempts[number].first_failure or ""
@@ -152,7 +152,7 @@ def places_of(data: RunData, number: int) -> dict[str, str | None]:
 
 def _plan_of(data: RunData, number: int) -> dict[str, Any]:
     """The plan of the attempt, where a later one has another: after the loss of a host."""
-    for plan in any_json.objects(data.launch, "earlier_plans"):
+    for plan in documents.objects(data.launch, "earlier_plans"):
         if type(plan.get("until")) is int and number <= plan["until"]:
             return {"ranks": plan["ranks"]} if "ranks" in plan else {}
     return {}
@@ -162,7 +162,7 @@ def _diagnosis(data: RunData, number: int) -> dict[str, Any] | None:
     """That of launch.json, which is of the last attempt."""
     if number != len(data.attempts) - 1:
         return None
-    said = any_json.part(data.launch, "outcome").get("diagnosis")
+    said = documents.part(data.launch, "outcome").get("diagnosis")
     return said if isinstance(said, dict) else None
 
 
@@ -190,7 +190,7 @@ def _place(said: dict[str, Any]) -> str:
 
 def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> list[Known]:
     """Each code once; what is vague comes last."""
-    matches, faults = any_json.objects(said, "matches"), any_json.objects(said, "faults")
+    matches, faults = documents.objects(said, "matches"), documents.objects(said, "faults")
     if not matches and not faults:
         return []  # the known failures are not read, which takes as long as all the rest
     vague = {entry.code for entry in _entries() if entry.vague}
@@ -216,7 +216,7 @@ def _known(said: dict[str, Any], first: Member, raised: str, data: RunData) -> l
 
 def _is_of_root(fault: dict[str, Any], root: object) -> bool:
     """Whether a log of the rank that failed first in truth shows it."""
-    return fault.get("rank") is not None and fault["rank"] in any_json.entries(root, "ranks")
+    return fault.get("rank") is not None and fault["rank"] in documents.entries(root, "ranks")
 
 
 def _is_end(match: dict[str, Any], first: Member, raised: str) -> bool:

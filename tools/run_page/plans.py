@@ -7,7 +7,7 @@ import re
 import shlex
 from collections import Counter
 
-from hccl_tools.common import any_json, documents
+from hccl_tools.common import documents
 from hccl_tools.common.words import ranges, some
 from tools.launch.programs import trainer_command
 from tools.run_page.markup import whole
@@ -69,7 +69,7 @@ def config_of(data: RunData, around: Surroundings) -> dict[str, str] | None:
         if os.path.getsize(path) > _MOST_CONFIG:
             return None
         config = config_file.load(path)
-        config.override(trainer_command.settings(any_json.texts(data.launch, "trainer")))
+        config.override(trainer_command.settings(documents.texts(data.launch, "trainer")))
         flat = _flat(config.data, "")
     except (OSError, ValueError, config_file.ConfigError):
         return None
@@ -157,7 +157,7 @@ def _without_its_own(data: RunData, flat: dict[str, str]) -> dict[str, str]:
     own = sorted((name.rstrip("/") for name in folders if os.path.isabs(name)), key=len, reverse=True)
     places = "|".join(re.escape(name) for name in own if name)
     inside = re.compile(rf"(?<![\w./-])(?:{places})(?:/+|(?![\w.-]))") if places else None
-    job = any_json.text(launch.get("exports"), "LAUNCH_JOB") or ""
+    job = documents.text(launch.get("exports"), "LAUNCH_JOB") or ""
     return {name: _plain(name, value, inside, job) for name, value in flat.items()}
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import re
 
-from hccl_tools.common import any_json, how_far
+from hccl_tools.common import documents, how_far
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
@@ -124,7 +124,7 @@ def _attempts(launch: dict[str, Any], folder: str) -> list[Attempt]:
     """Those that launch.json has; of a run without an outcome, those whose folders are there."""
     outcome = launch.get("outcome")
     if isinstance(outcome, dict):
-        found = [*any_json.objects(outcome, "attempts"), outcome]
+        found = [*documents.objects(outcome, "attempts"), outcome]
         return [_attempt(one, folder) for one in found[-_MOST_ATTEMPTS:]]
     names = ["."]
     while len(names) < _MOST_ATTEMPTS and os.path.isdir(os.path.join(folder, f"restart_{len(names)}")):
@@ -133,16 +133,16 @@ def _attempts(launch: dict[str, Any], folder: str) -> list[Attempt]:
 
 
 def _attempt(said: dict[str, Any], folder: str) -> Attempt:
-    members = any_json.part(said, "members")
+    members = documents.part(said, "members")
     return Attempt(
         logs=os.path.normpath(os.path.join(folder, logs_of(said))),
-        ended=any_json.text(said, "ended"),
-        exit=any_json.number(said, "exit"),
-        first_failure=any_json.text(said, "first_failure"),
-        also_failed=tuple(str(name) for name in any_json.entries(said, "also_failed")),
-        stopped_by=any_json.text(said, "stopped_by"),
-        lost_host=any_json.text(said, "lost_host"),
-        progress=any_json.part(said, "progress"),
+        ended=documents.text(said, "ended"),
+        exit=documents.number(said, "exit"),
+        first_failure=documents.text(said, "first_failure"),
+        also_failed=tuple(str(name) for name in documents.entries(said, "also_failed")),
+        stopped_by=documents.text(said, "stopped_by"),
+        lost_host=documents.text(said, "lost_host"),
+        progress=documents.part(said, "progress"),
         members={str(name): entry for name, entry in members.items() if isinstance(entry, dict)},
         asked=asked if isinstance(asked := said.get("asked"), dict) else None,
     )
@@ -150,15 +150,15 @@ def _attempt(said: dict[str, Any], folder: str) -> Attempt:
 
 def _ranks(launch: dict[str, Any]) -> list[Rank]:
     found = {}
-    for entry in any_json.objects(launch, "ranks"):
-        rank = any_json.number(entry, "rank")
+    for entry in documents.objects(launch, "ranks"):
+        rank = documents.number(entry, "rank")
         if rank is None or rank < 0:
             continue
-        log = any_json.text(entry, "log") or f"rank_{rank}.log"
+        log = documents.text(entry, "log") or f"rank_{rank}.log"
         found[rank] = Rank(
             rank=rank,
-            device=any_json.number(entry, "device"),
-            host=any_json.text(entry, "host"),
+            device=documents.number(entry, "device"),
+            host=documents.text(entry, "host"),
             log=log if os.path.basename(log) == log else f"rank_{rank}.log",
         )
     return [found[rank] for rank in sorted(found)]

@@ -8,7 +8,7 @@ import os
 import re
 import time
 
-from hccl_tools.common import documents, whole_file
+from hccl_tools.common import documents
 from hccl_tools.common.language import speaks_chinese, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
@@ -30,7 +30,7 @@ _MODE = 0o600  # as rank_N.env, parts of which are in the page of a run
 def save(text: str, path: str, output: str | None) -> None:
     """Writes a page, as whole or not at all.  output: the path, if the user has named it.  Raises Refusal."""
     try:
-        whole_file.write(text, path, mode=_MODE, errors="replace")
+        documents.write_whole(text, path, mode=_MODE, errors="replace")
     except OSError as error:
         raise _cannot(path, error, output) from error
 

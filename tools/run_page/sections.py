@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import clauses, count
 from tools.diagnosis import slow_ranks
@@ -52,10 +52,10 @@ def together(data: RunData, writer: Writer) -> str:
 
 def before_start(data: RunData, writer: Writer) -> str:
     """What --preflight found on the hosts before the start, and what has changed there; nothing if all was alike."""
-    told = any_json.part(data.launch, "preflight")
-    body = writer.items(map(_finding, any_json.objects(told, "findings")))
-    changed = any_json.part(told, "changed")
-    facts = any_json.texts(changed, "facts")
+    told = documents.part(data.launch, "preflight")
+    body = writer.items(map(_finding, documents.objects(told, "findings")))
+    changed = documents.part(told, "changed")
+    facts = documents.texts(changed, "facts")
     if facts:
         since = tr("Changed since the last job that ended well ({made}):", made=str(changed.get("since")))
         body += f"<p>{writer.text(since)}</p>{writer.items(facts)}"

@@ -9,7 +9,7 @@ import contextlib
 import os
 import shlex
 
-from hccl_tools.common import any_json, documents
+from hccl_tools.common import documents
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record
 from hccl_tools.common.typed import starter
@@ -74,7 +74,7 @@ def of(data: RunData) -> Surroundings:
     return Surroundings(
         masker=masking.Masker(secrets),
         secrets=secrets,
-        exports={str(name): str(value) for name, value in any_json.part(data.launch, "exports").items()},
+        exports={str(name): str(value) for name, value in documents.part(data.launch, "exports").items()},
         different=different,
         own=own,
         of_hosts=of_hosts,
@@ -127,9 +127,9 @@ def _is_of_hosts(values: dict[str | None, list[int]], ranks: dict[int, Rank]) ->
 
 
 def _command(data: RunData) -> tuple[str | None, bool]:
-    folder, typed = any_json.text(data.launch, "folder"), any_json.text(data.launch, "typed")
+    folder, typed = documents.text(data.launch, "folder"), documents.text(data.launch, "typed")
     goes = "" if folder is None else f"cd {shlex.quote(folder)} && "
     if typed is not None:
         return f"{goes}{starter(typed.partition(' ')[0])}{typed}", True
-    trainer = any_json.entries(data.launch, "trainer")
+    trainer = documents.entries(data.launch, "trainer")
     return (goes + shlex.join(map(str, trainer)) if trainer else None), False

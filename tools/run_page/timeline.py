@@ -10,7 +10,7 @@ import os
 import time
 from statistics import median
 
-from hccl_tools.common import any_json, documents, utc
+from hccl_tools.common import documents, utc
 from hccl_tools.common.grouping import grouped
 from hccl_tools.common.record import Record, Row
 from tools.history.listing import RUNNING
@@ -114,7 +114,7 @@ def _bars(data: RunData, attempt: Attempt, number: int, begin: float, clock: tup
         seconds = seconds_of(attempt, name)
         bar = None
         if seconds is not None:
-            status = any_json.number(attempt.members[name], "status")
+            status = documents.number(attempt.members[name], "status")
             how = _how(attempt, name, status, also)
             stops = begin + stopped if how == STOPPED and stopped is not None and stopped < seconds else None
             bar = _bar(begin, begin + seconds, how, status, stops)

@@ -6,7 +6,7 @@ import os
 import shlex
 
 from hccl_tools.common.words import one_line
-from tools.launch.programs import python_words
+from tools.launch.programs import command_words
 from tools.rank import environment
 
 TYPE_CHECKING = False
@@ -56,5 +56,5 @@ def exports(values: Mapping[str, str | None]) -> list[str]:
 
 def source(start: Start) -> str | None:
     """The absolute path of its Python file; None: it runs a module."""
-    kind, named = python_words.first_of(start.words)
+    kind, named = command_words.of_python(start.words)
     return os.path.join(start.folder, named) if kind == "file" else None

@@ -17,7 +17,7 @@ import sys
 
 sys.path[0] = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 
-from tools.launch.programs import command_words, python_words
+from tools.launch.programs import command_words
 from tools.rank import environment
 from tools.rank.environment import Environment
 from tools.supervise import proc
@@ -61,7 +61,7 @@ def is_training(name: str, command: list[str], environ: Environment) -> bool:
 
     Other commands are steps on the way, such as ``python -c``, and the script needs what they do.
     """
-    kind, named = python_words.first_of(command)
+    kind, named = command_words.of_python(command)
     file = os.path.basename(named)
     if not name.startswith("python") or not kind or file in TABLE_TOOLS or os.path.realpath(named) == LAUNCHER:
         return False

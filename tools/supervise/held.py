@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.words import one_line, short
-from hccl_tools.machine import gpu_use, kernel_ports, npu_use
+from hccl_tools.machine import npu_use, sockets
 from hccl_tools.machine.npu_use import Use
-from tools.launch.engines import hccl_ports, port_holder, ports
+from tools.launch.engines import hccl_ports, ports
 from tools.supervise import proc
 from tools.supervise.members import command
 from tools.supervise.proc import signals
@@ -92,7 +92,7 @@ class Watch:
     # ---- devices -------------------------------------------------------------------------------------------------
 
     def _use(self) -> Use:
-        return gpu_use.look() if self.wanted.gpus else npu_use.look()
+        return npu_use.gpu_use() if self.wanted.gpus else npu_use.look()
 
     @property
     def _shows(self) -> str:
@@ -143,11 +143,11 @@ class Watch:
         if self.wanted.scheduler:
             address, number = self.wanted.scheduler
             if ports.fault(int(number), str(address)):
-                who = port_holder.words(int(number))
+                who = sockets.holder(int(number))
                 what = tr("port {port} of MindSpore's scheduler is in use ({who})", port=number, who=who)
                 yield Held(what, (), _ss(int(number)))
         for number in sorted(_listened(self.wanted.hccl) - self._listened):
-            who = port_holder.words(number)
+            who = sockets.holder(number)
             yield Held(tr("port {port} of HCCL is in use ({who})", port=number, who=who), (), _ss(number))
 
 
@@ -159,7 +159,7 @@ def _listened(base: int | None) -> set[int]:
     """The ports of HCCL on which a process listens."""
     if base is None:
         return set()
-    return kernel_ports.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
+    return sockets.listening(range(base, base + hccl_ports.LAST_DEVICE + 1))
 
 
 def _hccp() -> Iterator[int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from hccl_tools.common import any_json
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import ranges, short
 from tools.output import alike
@@ -71,8 +71,8 @@ def rows_of(document: object) -> list[Row]:
 
 def all_of(launch: Row) -> list[Row]:
     """The rows of all attempts of a run, by its launch.json."""
-    outcome = any_json.part(launch, "outcome")
-    attempts = [*any_json.objects(outcome, "attempts"), outcome]
+    outcome = documents.part(launch, "outcome")
+    attempts = [*documents.objects(outcome, "attempts"), outcome]
     return [found for one in attempts for found in rows_of(one.get("findings"))]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tools.launch.programs import command_words, python_words, sources, trainer_command
+from tools.launch.programs import command_words, sources, trainer_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ _OTHERWISE = re.compile(
 def prints_own_losses(words: Sequence[str]) -> bool:
     """Whether the program of this command is known to do so."""
     at = command_words.program(words)
-    if at < len(words) and python_words.is_python(words[at]):
-        program = python_words.first_of(words[at + 1 :])[1]
+    if at < len(words) and command_words.is_python(words[at]):
+        program = command_words.of_python(words[at + 1 :])[1]
     else:
         program = next((word for word in words[1:] if word.endswith(".py")), "")
     if not program or trainer_command.is_own(program):  # ours deals out the data itself

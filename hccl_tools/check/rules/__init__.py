@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib import import_module
 
-from hccl_tools.check.rules import addresses, devices, generations, keys, ranks, servers, table
-from hccl_tools.check.rules.groups import group_problem_910a
+from hccl_tools.check.rules import addresses, devices, generations, servers, table
+from hccl_tools.check.rules.generations import group_problem_910a
 from hccl_tools.check.rules.registry import GENERATIONS, Rule, registered
 from hccl_tools.check.rules.registry import broken as _broken
 from hccl_tools.common.problem import Problem
@@ -19,14 +19,13 @@ from hccl_tools.table.view import View
 
 __all__ = ["GENERATIONS", "all_rules", "broken", "family", "group_problem_910a"]
 
-COMMON = (addresses, devices, generations, keys, ranks, servers, table)  # importing them registered their rules
+COMMON = (addresses, devices, generations, servers, table)  # importing them registered their rules
 
 # modules whose rules are for one format
 _SPECIAL = {
-    "v1.1": "heterogeneous",
     "v1.2": "super_pods",
     "v2.0": "rank_list",
-    "cross_cluster": "clusters",
+    "cross_cluster": "super_pods",
     "legacy_lab": "legacy",
     "legacy_cloud": "legacy",
 }

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, repeated, rule
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import count, ranges, shown, some

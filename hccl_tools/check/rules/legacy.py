@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.check.rules.devices import ids_above
-from hccl_tools.check.rules.registry import LEGACY, Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.registry import LEGACY, Findings, repeated, rule
 from hccl_tools.check.rules.table import wrong_count
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from hccl_tools.check.rules.ranks import gap
-from hccl_tools.check.rules.registry import Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.devices import gap
+from hccl_tools.check.rules.registry import Findings, repeated, rule
 from hccl_tools.common.documents import JsonObject
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING

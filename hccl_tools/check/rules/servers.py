@@ -1,9 +1,8 @@
-"""Rules for servers: their names, addresses and order."""
+"""Rules for servers: their names, addresses and order; and for the nodes of version 1.1."""
 
 from __future__ import annotations
 
-from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, rule
-from hccl_tools.check.rules.repeated import repeated
+from hccl_tools.check.rules.registry import LISTED, WITH_DEVICES, Findings, repeated, rule
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
@@ -143,3 +142,18 @@ def servers_out_of_order(view: View) -> Findings:
 
 def _name_place(view: View, server: Server) -> str:
     return f"{server.pointer}/{view.name_key}"
+
+
+@rule("bad-address", ("v1.1",))
+def node_addr_is_no_address(view: View) -> Findings:
+    """node_addr is not an IPv4 or IPv6 address.
+
+    Why: HCCL, topoinfo_ranktableHeterog.cc: node_addr is an IP.
+    Remedy: write the host's IP address.
+    """
+    for server in view.servers:
+        if server.name is not None and family(server.name) is None:
+            yield (
+                server.pointer + "/node_addr",
+                tr("node_addr {name} is not an IPv4 or IPv6 address", name=shown(server.name)),
+            )

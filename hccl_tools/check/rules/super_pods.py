@@ -1,26 +1,59 @@
-"""Rules for version 1.2: A3 super pods."""
+"""Rules for groups of servers: the A3 super pods of version 1.2, and the clusters of MindSpore's extension of 1.0."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hccl_tools.check.rules import server_groups
 from hccl_tools.check.rules.addresses import not_an_address
-from hccl_tools.check.rules.registry import Findings, rule
-from hccl_tools.check.rules.repeated import is_number, repeated
+from hccl_tools.check.rules.registry import Findings, is_number, repeated, rule
 from hccl_tools.common.language import tr
 from hccl_tools.common.problem import WARNING
 from hccl_tools.common.words import shown
 from hccl_tools.table.address import packed
-from hccl_tools.table.view import View, number, text
+from hccl_tools.table.view import View, listed, number, text
 
 _FORMAT = ("v1.2",)
+_CLUSTERS = ("cross_cluster",)
+
+
+def members(view: View, list_key: str) -> list[tuple[str, str | None, int]]:
+    """(pointer, server_id, number of the group) of every server that a group of view.table[list_key] lists."""
+    return [
+        (f"{member}/server_id", text(entry, "server_id"), number)
+        for number, (place, group) in enumerate(listed(view.table, list_key))
+        for member, entry in listed(group, "server_list", place)
+    ]
+
+
+def not_in_one_group(view: View, list_key: str, noun: str) -> Findings:
+    """What a rule yields for each server in two groups, and in none."""
+    found = members(view, list_key)
+    names = [name for _, name, _ in found]
+    yield from repeated(names, lambda index: found[index][0], "server_id")
+    known = set(names)
+    for server in view.servers:
+        if server.name is not None and server.name not in known:
+            yield server.pointer, tr("server {name} is in no {noun}", name=shown(server.name), noun=noun)
+
+
+def unknown_servers(view: View, list_key: str) -> Findings:
+    """What a rule yields for each server that is in a group and not in server_list."""
+    known = {server.name for server in view.servers}
+    for place, name, _ in members(view, list_key):
+        if name is not None and name not in known:
+            yield place, tr("server {name} is not in server_list", name=shown(name))
+
+
+def listed_twice(view: View, list_key: str, id_key: str) -> Findings:
+    """What a rule yields for each group whose name another group has."""
+    groups = listed(view.table, list_key)
+    yield from repeated([text(group, id_key) for _, group in groups], lambda n: f"{groups[n][0]}/{id_key}", id_key)
 
 
 def _pod_of(view: View) -> dict[str | None, int]:
     """{server_id: number of the super pod that lists it first}."""
     found: dict[str | None, int] = {}
-    for _, name, pod in server_groups.members(view, "super_pod_list"):
+    for _, name, pod in members(view, "super_pod_list"):
         found.setdefault(name, pod)
     return found
 
@@ -85,7 +118,7 @@ def super_pod_listed_twice(view: View) -> Findings:
     Why: HCCL's manual for A3: super_pod_id is unique.
     Remedy: list each super pod once, with all its servers.
     """
-    yield from server_groups.listed_twice(view, "super_pod_list", "super_pod_id")
+    yield from listed_twice(view, "super_pod_list", "super_pod_id")
 
 
 @rule("unknown-server", _FORMAT)
@@ -95,7 +128,7 @@ def pod_has_unknown_server(view: View) -> Findings:
     Why: HCCL's manual for A3: super_pod_list groups the servers of server_list.
     Remedy: write a server_id from server_list, or remove the entry.
     """
-    yield from server_groups.unknown_servers(view, "super_pod_list")
+    yield from unknown_servers(view, "super_pod_list")
 
 
 @rule("pod-membership", _FORMAT)
@@ -106,7 +139,7 @@ def server_not_in_one_pod(view: View) -> Findings:
     Remedy: list each server under its own super pod, once.
     """
     if "super_pod_list" in view.table:
-        yield from server_groups.not_in_one_group(view, "super_pod_list", tr("super pod"))
+        yield from not_in_one_group(view, "super_pod_list", tr("super pod"))
 
 
 @rule("pod-interleave", _FORMAT)
@@ -187,3 +220,33 @@ def _dies(view: View) -> Iterator[tuple[int, int]]:
             own = view.id_numbers[device]
             if own is not None and own ^ 1 in by_id:
                 yield device, by_id[own ^ 1]
+
+
+@rule("cluster-membership", _CLUSTERS)
+def server_not_in_one_cluster(view: View) -> Findings:
+    """A server is in no cluster, or in two.
+
+    Why: MindSpore's manual: every server is in one cluster of cluster_list.
+    Remedy: list each server under its own cluster, once.
+    """
+    yield from not_in_one_group(view, "cluster_list", tr("cluster"))
+
+
+@rule("unknown-server", _CLUSTERS)
+def cluster_has_unknown_server(view: View) -> Findings:
+    """A cluster lists a server that is not in server_list.
+
+    Why: MindSpore's manual: cluster_list groups the servers of server_list.
+    Remedy: write a server_id from server_list, or remove the entry.
+    """
+    yield from unknown_servers(view, "cluster_list")
+
+
+@rule("duplicate-cluster", _CLUSTERS)
+def cluster_listed_twice(view: View) -> Findings:
+    """Two clusters have the same cluster_id.
+
+    Why: cluster_id names the cluster; two entries with the same name are the same cluster twice.
+    Remedy: list each cluster once, with all its servers.
+    """
+    yield from listed_twice(view, "cluster_list", "cluster_id")

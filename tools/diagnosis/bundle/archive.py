@@ -11,7 +11,7 @@ import stat
 import tarfile
 
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -27,11 +27,11 @@ def check(path: str) -> None:
     shown = one_line(path)
     base = os.path.basename(path)
     if not base.endswith(ENDINGS) or base in ENDINGS:
-        raise Refusal(USAGE, tr("--bundle {path}: name a file that ends in .tar.gz or .tgz", path=shown))
+        raise misused("--bundle {path}: name a file that ends in .tar.gz or .tgz", path=shown)
     if os.path.lexists(path):
         raise _exists(path)
     if not os.path.isdir(os.path.dirname(path) or "."):
-        raise Refusal(USAGE, tr("--bundle {path}: there is no such folder", path=shown))
+        raise misused("--bundle {path}: there is no such folder", path=shown)
 
 
 def _exists(path: str) -> Refusal:

@@ -6,7 +6,7 @@ import os
 import re
 import stat
 
-from hccl_tools.common import any_json, utc
+from hccl_tools.common import documents, utc
 from hccl_tools.common.language import marked
 from hccl_tools.common.record import Record, Row
 from tools.diagnosis import job_logs, run
@@ -128,8 +128,8 @@ def _has_errors(item: Item) -> bool:
 def of_run(folder: str, launch: dict[str, Any]) -> Collection:
     """What a run has left: its folder, the user's folder of plogs, the rank table."""
     found = Collection()
-    outcome = any_json.part(launch, "outcome")
-    failed = {str(name) for name in [outcome.get("first_failure"), *any_json.entries(outcome, "also_failed")]}
+    outcome = documents.part(launch, "outcome")
+    failed = {str(name) for name in [outcome.get("first_failure"), *documents.entries(outcome, "also_failed")]}
     last = os.path.normpath(str(outcome.get("logs") or "."))
     for entry in _entries(folder, found):
         if entry.is_dir(follow_symlinks=False):
@@ -195,7 +195,7 @@ def _add_table(found: Collection, launch: dict[str, Any]) -> None:
         return
     base = os.path.basename(path)
     name = base if _PAPER.fullmatch(base) else "hccl_rank_table.json"
-    found.add_named(os.path.join(any_json.text(launch, "folder") or "", path), name, TABLE, PAPERS)
+    found.add_named(os.path.join(documents.text(launch, "folder") or "", path), name, TABLE, PAPERS)
 
 
 # --- any other logs ---------------------------------------------------------------------------------------------------

@@ -17,10 +17,10 @@ from collections import Counter
 
 from hccl_tools.common import how_far
 from hccl_tools.common.language import marked, tr
-from hccl_tools.common.refusal import USAGE, Refusal
+from hccl_tools.common.refusal import Refusal, misused
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
-from tools.diagnosis.bundle import archive, cut, files, masking, names, page_names, pages, structured
+from tools.diagnosis.bundle import archive, cut, files, masking, names, pages, structured
 from tools.launch import record
 
 TYPE_CHECKING = False
@@ -48,11 +48,11 @@ def make(target: str, limit: int, paths: list[str], is_run: bool, explain: Calla
     try:
         archive.check(target)
         if limit < 1:
-            raise Refusal(USAGE, tr("--bundle_limit {limit}: give a number of MiB, 1 or more", limit=limit))
+            raise misused("--bundle_limit {limit}: give a number of MiB, 1 or more", limit=limit)
         for path in paths:
             if not os.path.exists(path):
                 shown = one_line(path)
-                raise Refusal(USAGE, tr("{path}: no such file or folder; no bundle is made", path=shown))
+                raise misused("{path}: no such file or folder; no bundle is made", path=shown)
         with _signals_end_it():
             lines = _make(target, limit << 20, paths, is_run, explain)
     except Refusal as error:
@@ -71,11 +71,11 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
     found.sort(limit - min(_PAGES, limit >> 3))
     with archive.Archive(target, _top(target)) as packed:
         packer = _Packer(packed, masking.Masker(_values(launch, found)), limit, found, is_run)
-        packer.page(page_names.EXPLANATION, explanation)
+        packer.page(names.EXPLANATION, explanation)
         with how_far.doing(tr("examining this machine")):
             if is_run:
-                packer.page(page_names.DOCTOR, pages.doctor())
-            packer.page(page_names.VERSIONS, pages.versions())
+                packer.page(names.DOCTOR, pages.doctor())
+            packer.page(names.VERSIONS, pages.versions())
         with how_far.doing(tr("packing {files}", files=count(len(found.items), "file")), len(found.items)) as work:
             for item in found.items:
                 work.about = item.name
@@ -83,9 +83,9 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
                 how_far.more()
         if not packer.logs:
             shown = ", ".join(map(one_line, paths))
-            raise Refusal(USAGE, tr("{paths}: has no log that can be read; no file is made", paths=shown))
-        packer.page(page_names.MASKED, pages.masked_page(packer.masked), masks=False)
-        packer.page(page_names.CONTENTS, pages.contents(paths, packer.packed, found.left_out, packer.masked))
+            raise misused("{paths}: has no log that can be read; no file is made", paths=shown)
+        packer.page(names.MASKED, pages.masked_page(packer.masked), masks=False)
+        packer.page(names.CONTENTS, pages.contents(paths, packer.packed, found.left_out, packer.masked))
         packed.commit()
     return pages.summary(packer.masked, found.left_out)
 

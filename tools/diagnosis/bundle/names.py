@@ -1,8 +1,13 @@
-"""Recognises the names of secrets (variables, options, fields), and values under these names that are not secret."""
+"""Recognises names: of secrets (variables, options, fields), unless their values are none, and of a bundle's pages."""
 
 from __future__ import annotations
 
+import os
 import re
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 SHORTEST = 8  # characters of a value that is looked for wherever it may be, and of a token
 
@@ -18,6 +23,9 @@ _STRONG = re.compile(
 _TOKEN = re.compile(r"(?:TOKEN|SIGNATURE)$")
 _NOTHING = re.compile(r"(?:none|null|nil|true|false|yes|no|undefined|\*+|<masked>.*|)[,;.)\]}]*", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,7}(?:\.\d{1,7})?[,;.)\]}]?")  # --max_tokens 4096
+EXPLANATION, CONTENTS, MASKED = "explanation.txt", "contents.txt", "masked.txt"
+DOCTOR, VERSIONS = "doctor.txt", "versions.txt"
+_ALL = (EXPLANATION, CONTENTS, MASKED, DOCTOR, VERSIONS)
 
 
 def is_secret(name: str) -> bool:
@@ -47,3 +55,9 @@ def is_value(name: str, value: str) -> bool:
     if _COUNT.fullmatch(value):
         return False
     return name == name.upper() or name.startswith("-") or len(value) >= SHORTEST
+
+
+def is_page(name: str, others: Collection[str]) -> bool:
+    """Whether the file `name` is one of them: next to it are the two that every bundle has."""
+    folder, base = os.path.split(name)
+    return base in _ALL and all(os.path.join(folder, page) in others for page in (CONTENTS, MASKED))

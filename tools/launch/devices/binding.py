@@ -1,7 +1,7 @@
 """--bind_core and --bind_numa: the cores to which the ranks of this host are bound, and those that other jobs have.
 
 Only a launch with one of these options imports this module.  Ranks of other hosts find their cores there, by
-cores_here.py.
+core_shares.here().
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, count, named
-from tools.launch.devices import binding_maps, core_shares, device_locks, topology
+from tools.launch.devices import binding_maps, core_shares, device_locks
 from tools.launch.devices.core_shares import CORE, NUMA
 from tools.launch.devices.device_locks import Holder
 from tools.launch.engines.placement import Placement
@@ -81,14 +81,16 @@ def _by_maps(request: Request, placed: Placement) -> Binding:
     what = "--bind_core" if maps.cores else "--bind_numa"
     allowed = os.sched_getaffinity(0)
     binding_maps.check_cores(what, maps, allowed, [device for _, device in ranks])
-    cores = {rank: [c for c in maps.cores_of(device, topology.cores_of_node) if c in allowed] for rank, device in ranks}
+    cores = {
+        rank: [c for c in maps.cores_of(device, core_shares.cores_of_node) if c in allowed] for rank, device in ranks
+    }
     mode = CORE if maps.cores else NUMA
     found = Binding(
         mode=mode,
         target=request.device_target,
         cores=cores,
         memory={rank: maps.memory[device] for rank, device in ranks if device in maps.memory},
-        scheduler=maps.cores_of(-1, topology.cores_of_node),
+        scheduler=maps.cores_of(-1, core_shares.cores_of_node),
         exports=maps.exports,
     )
     others = [holder for holder in _others(request, {d for _, d in ranks}) if found.own() & set(holder.cores)]

@@ -20,7 +20,7 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, one_line, ranges, shown
 from hccl_tools.machine import programs
-from tools.launch.devices import topology
+from tools.launch.devices import core_shares
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _devices(what: str, document: Mapping[str, Any]) -> dict[int, list[int]]:
         texts = [str(part) if type(part) is int else part for part in parts]
         if not all(isinstance(text, str) and _LIST.fullmatch(re.sub(r"\s", "", text)) for text in texts):
             raise Refusal(USAGE, _at(what, one_line(name), shown(value), '"0-3" | "0,1"'))
-        numbers = topology.parse(re.sub(r"\s", "", ",".join(texts)))
+        numbers = core_shares.parse_list(re.sub(r"\s", "", ",".join(texts)))
         found[int(match.group(1)) if match else -1] = numbers
     return found
 
@@ -152,7 +152,7 @@ def check_cores(what: str, maps: Maps, allowed: set[int], devices: list[int]) ->
         if wrong:
             text = tr("{what}: this launch may not use the cores {cores}", what=what, cores=ranges(wrong))
             raise Refusal(REFUSED, clauses(text, tr("it may use {cores}", cores=ranges(allowed))))
-        known = set(topology.node_numbers())
+        known = set(core_shares.node_numbers())
         missing = (set(maps.nodes.get(device, ())) | set(maps.memory.get(device, ()))) - known
         if missing:
             text = tr("{what}: this host has no NUMA nodes {nodes}", what=what, nodes=ranges(missing))

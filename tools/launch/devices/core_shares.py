@@ -7,20 +7,23 @@ that place.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 
 from hccl_tools.common.numbers import whole_number
-from hccl_tools.machine import driver, host, programs
-from tools.launch.devices import topology
+from hccl_tools.machine import driver, host, programs, system_files
+from tools.launch.devices import device_locks
 
 CORE, NUMA = "core", "numa"
 _SECONDS = 30  # limit of one program
 _PCI_ADDRESS = re.compile(r"(?:[0-9a-f]{4})?([0-9a-f]{4}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])")
+SYS = "/sys"
+MOST_CORES = 1 << 16
 
 
 def of_this_host(
-    mode: str, target: str, devices: list[int], allowed: set[int], taken: set[int], root: str = topology.SYS
+    mode: str, target: str, devices: list[int], allowed: set[int], taken: set[int], root: str = SYS
 ) -> list[list[int]]:
     """The cores of the rank on each of `devices`, by physical ids, all ranks of this host; none if none is left for it.
 
@@ -28,7 +31,7 @@ def of_this_host(
     """
     places = {device: cores & allowed for device, cores in _near(target, root).items()}
     known = set(devices) <= set(places)
-    if known and not set(topology.online(root)) <= allowed:  # Slurm, say, has chosen cores for this job alone
+    if known and not set(online(root)) <= allowed:  # Slurm, say, has chosen cores for this job alone
         places = {device: places[device] for device in devices}
     if known and all(places.values()):
         part = places if mode == NUMA else _parts(places, root)
@@ -38,7 +41,7 @@ def of_this_host(
     if known:  # other jobs may run on the other devices, whatever is known of their places
         part = _parts(dict.fromkeys(places, allowed), root)
         return [sorted(set(part[device]) - taken) for device in devices]
-    return split(topology.physical_cores(allowed - taken, root), len(devices))
+    return split(physical_cores(allowed - taken, root), len(devices))
 
 
 def split(physical: list[list[int]], parts: int) -> list[list[int]]:
@@ -58,13 +61,13 @@ def _parts(places: dict[int, set[int]], root: str) -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
     for place in {frozenset(cores) for cores in places.values()}:
         devices = sorted(device for device, cores in places.items() if cores == place)
-        found.update(zip(devices, split(topology.physical_cores(place, root), len(devices))))
+        found.update(zip(devices, split(physical_cores(place, root), len(devices))))
     return found
 
 
 def _by_node(ranks: int, free: set[int], root: str) -> list[list[int]]:
     """For ranks without a place: as many ranks on each NUMA node, or as many nodes for each rank."""
-    nodes = [cores for node in topology.nodes(root) if (cores := [core for core in node if core in free])]
+    nodes = [cores for node in numa_nodes(root) if (cores := [core for core in node if core in free])]
     nodes = nodes or [sorted(free)]
     starts = [rank * len(nodes) // ranks for rank in range(ranks + 1)]
     return [sorted(_all(nodes[start : max(end, start + 1)])) for start, end in zip(starts, starts[1:])]
@@ -80,7 +83,7 @@ def _near(target: str, root: str) -> dict[int, set[int]]:
     Nothing at all on CPU, and where the devices cannot be found.
     """
     addresses = {"Ascend": _addresses_of_npus, "GPU": _addresses_of_gpus}.get(target, dict)()
-    return {device: set(topology.cores_near(address, root)) for device, address in addresses.items()}
+    return {device: set(cores_near(address, root)) for device, address in addresses.items()}
 
 
 def _addresses_of_npus() -> dict[int, str]:
@@ -113,3 +116,77 @@ def _address(text: str) -> str:
     """The PCI address in `text`, as /sys writes it; both print capitals, nvidia-smi eight digits for the domain."""
     found = _PCI_ADDRESS.search(text.lower())
     return "{}:{}:{}.{}".format(*found.groups()) if found else "-"
+
+
+def here(mode: str, target: str, local_rank: int, ranks: int, devices: list[int]) -> list[int]:
+    """The cores of rank number `local_rank` of the `ranks` on this host; empty if none are found for it.
+
+    The rank's agent calls this, on a host that the plan did not see.
+    mode: core or numa; target: the device target.
+    """
+    try:
+        others = [holder for holder in device_locks.asked() if holder.job != os.environ.get("LOG_DIR")]
+        taken = {core for holder in others for core in holder.cores}
+    except OSError:
+        taken = set()
+    here = devices[:ranks]
+    shares = of_this_host(mode, target, here, os.sched_getaffinity(0), taken)
+    return sorted(shares[local_rank])
+
+
+def physical_cores(cores: Iterable[int], root: str = SYS) -> list[list[int]]:
+    """The `cores`, grouped by physical core, in the order of the NUMA nodes."""
+    left = set(cores)
+    found = []
+    for core in [core for node in (*numa_nodes(root), sorted(left)) for core in node]:
+        if core in left:
+            siblings = _numbers(root, f"devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+            found.append(sorted({core, *siblings} & left))
+            left.difference_update(found[-1])
+    return found
+
+
+def numa_nodes(root: str = SYS) -> list[list[int]]:
+    """The cores of each NUMA node that has some."""
+    return [cores for node in node_numbers(root) if (cores := cores_of_node(node, root))]
+
+
+def node_numbers(root: str = SYS) -> list[int]:
+    """The numbers of the NUMA nodes that work."""
+    return _numbers(root, "devices/system/node/online")
+
+
+def cores_of_node(node: int, root: str = SYS) -> list[int]:
+    """The cores of the NUMA node of this number."""
+    return _numbers(root, f"devices/system/node/node{node}/cpulist")
+
+
+def online(root: str = SYS) -> list[int]:
+    """All cores that work, whether or not we may use them."""
+    return _numbers(root, "devices/system/cpu/online")
+
+
+def cores_near(address: str, root: str = SYS) -> list[int]:
+    """The cores of the NUMA node of the PCI device at `address`; none if it has no node."""
+    node = _text(root, f"bus/pci/devices/{address}/numa_node")
+    return cores_of_node(int(node), root) if node.isdecimal() else []
+
+
+def parse_list(text: str) -> list[int]:
+    """The numbers of a list such as ``0-3,8``, sorted; none if it is not such a list."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or dash and not last.isdecimal():
+            return []
+        found.update(range(int(first), min(int(last if dash else first), MOST_CORES) + 1))
+    return sorted(found)
+
+
+def _numbers(root: str, path: str) -> list[int]:
+    return parse_list(_text(root, path))
+
+
+def _text(root: str, path: str) -> str:
+    """What the file states; nothing where there is none, as in some containers."""
+    return system_files.read(os.path.join(root, path)) or ""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, NotHere, refused
 from hccl_tools.common.words import named
-from hccl_tools.machine import driver, host, nvidia_smi, programs, visible
+from hccl_tools.machine import driver, host, npu_use, programs, visible
 from tools.launch.programs import trainer_command
 
 
@@ -72,9 +72,9 @@ def gpus_in_use(devices: Sequence[int]) -> list[str]:
     """
     if not programs.on_path("nvidia-smi"):
         return []
-    wanted = {"gpus": nvidia_smi.ask("index,gpu_uuid"), "holders": nvidia_smi.ask_holders()}
-    asked = programs.ask_all(wanted, nvidia_smi.SECONDS)
-    holders = nvidia_smi.holders(asked["holders"])
+    wanted = {"gpus": npu_use.ask_gpus("index,gpu_uuid"), "holders": npu_use.ask_gpu_holders()}
+    asked = programs.ask_all(wanted, npu_use.GPU_SECONDS)
+    holders = npu_use.gpu_holders(asked["holders"])
     numbers = set(map(str, devices))
     return [
         tr(
@@ -82,7 +82,7 @@ def gpus_in_use(devices: Sequence[int]) -> list[str]:
             gpu=index,
             processes=holders[uuid],
         )
-        for index, uuid in nvidia_smi.rows(asked["gpus"], 2)
+        for index, uuid in npu_use.gpu_rows(asked["gpus"], 2)
         if index in numbers and uuid in holders
     ]
 

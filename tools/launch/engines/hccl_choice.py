@@ -8,7 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses
-from hccl_tools.machine import host, kernel_ports
+from hccl_tools.machine import host, sockets
 from tools.launch.devices import device_locks, seen
 from tools.launch.engines import hccl_ports
 from tools.launch.engines.hccl_ports import (
@@ -29,7 +29,7 @@ from tools.launch.engines.placement import Placement
 from tools.launch.request import Request
 
 # Above the kernel's own ports for outgoing connections, as most hosts have them.
-_OTHERS = range(BASE + 32 * COUNT, kernel_ports.MOST + 2 - COUNT, COUNT)
+_OTHERS = range(BASE + 32 * COUNT, sockets.MOST + 2 - COUNT, COUNT)
 _NPU_FIRST = 17000  # of the devices' ports of other jobs; HCCL's own is 16666
 _WITH_RANGES, _KNOWS_RANGES = ("A3", "950"), (8, 1)  # generations, and the CANN from which on
 
@@ -63,7 +63,7 @@ def _free(request: Request, placed: Placement, others: Others) -> HcclPorts:
     fault = others.fault(BASE)
     if not fault:
         return _with(BASE, request, DEFAULT)
-    given = kernel_ports.handed_out(range(_OTHERS[0], kernel_ports.MOST + 1))
+    given = sockets.handed_out(range(_OTHERS[0], sockets.MOST + 1))
     quiet = sorted(_OTHERS, key=lambda first: bool(given & set(range(first, first + COUNT))))
     first = next((each for each in quiet if not others.fault(each)), None)
     if first is None:
@@ -119,7 +119,7 @@ def _with(first: int, request: Request, origin: str) -> HcclPorts:
 
 def _knows_ranges() -> bool:
     """Whether the CANN of this environment reads the two variables with ranges."""
-    from hccl_tools.machine import cann  # few launches get there
+    from hccl_tools.machine import driver  # few launches get there
 
-    release = cann.release(cann.version(cann.active())) if cann.active() else None
+    release = driver.cann_release(driver.cann_version(driver.active_cann())) if driver.active_cann() else None
     return release is not None and release >= _KNOWS_RANGES

@@ -19,7 +19,7 @@ from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line
-from hccl_tools.machine import kernel_ports
+from hccl_tools.machine import sockets
 from tools.launch.devices import device_locks
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ class Others:
     def busy(self, ports: Collection[int]) -> set[int]:
         """The ports among these on which a lasting server listens."""
         if self._listening is None:
-            self._listening = kernel_ports.listening(range(kernel_ports.MOST + 1))
+            self._listening = sockets.listening(range(sockets.MOST + 1))
         found = self._listening & set(ports)
         return {port for port in found if not device_locks.meet([(port, port)], self._end)}
 
@@ -116,9 +116,9 @@ class Others:
 
 def listens(port: int) -> str:
     """The text of a message that a server listens there."""
-    from tools.launch.engines import port_holder  # only a message needs it
+    pass  # FOLDED  # only a message needs it
 
-    return tr("port {port} is in use: {who}", port=port, who=port_holder.words(port))
+    return tr("port {port} is in use: {who}", port=port, who=sockets.holder(port))
 
 
 # ---- what the user has set -------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def of_user(request: Request) -> tuple[str, Ranges] | None:
                 most=most,
             )
             raise Refusal(REFUSED, clauses(what, tr("unset it, or set {port}", port=BASE)))
-        found = f"{VARIABLE}={first}", [(first, min(first + COUNT - 1, kernel_ports.MOST))]
+        found = f"{VARIABLE}={first}", [(first, min(first + COUNT - 1, sockets.MOST))]
     for name in (NPU_RANGE, HOST_RANGE):
         text = os.environ.get(name, "")
         ranges = _parsed(text) if text else None
@@ -159,8 +159,8 @@ def _parsed(text: str) -> Ranges | None:
     found: Ranges = []
     for part in () if text == AUTO else text.split(","):
         first, dash, last = part.partition("-")
-        least = whole_number(first, 1, kernel_ports.MOST)
-        most = whole_number(last, 1, kernel_ports.MOST) if dash else least
+        least = whole_number(first, 1, sockets.MOST)
+        most = whole_number(last, 1, sockets.MOST) if dash else least
         if least is None or most is None or most < least:
             return None
         found.append((least, most))
@@ -184,13 +184,13 @@ def named(what: str, ranges: Ranges, placed: Placement, others: Others) -> HcclP
         remedy = tr("end that process, or unset {name}: then the launch chooses free ones", name=name)
         raise Refusal(REFUSED, clauses(_taken(what, ranges, listens(min(busy))), remedy))
     remarks = []
-    if kernel_ports.handed_out(ports):
+    if sockets.handed_out(ports):
         text = tr(
             "note: {what}: HCCL listens at {ports}, but the kernel may give these ports to any connection first",
             what=what,
             ports=words(ranges),
         )
-        remedy = tr("as root, keep them free: {command}", command=kernel_ports.to_keep_free(words(ranges)))
+        remedy = tr("as root, keep them free: {command}", command=sockets.to_keep_free(words(ranges)))
         remarks = [clauses(text, remedy)]
     return HcclPorts(ranges=ranges, origin=USER, remarks=remarks)
 

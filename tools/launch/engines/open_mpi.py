@@ -13,7 +13,7 @@ from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.hosts import hostfile
 from hccl_tools.machine import programs
-from tools.launch import named_folder
+from tools.launch import run_folder
 from tools.launch.devices import seen
 from tools.launch.engines import placement
 from tools.launch.engines.facts import Cluster, MpirunFacts, OpenMpi
@@ -184,8 +184,8 @@ def installed(request: Request, several: bool = False) -> OpenMpi:
         raise refused("mpirun is Open MPI {version}; put Open MPI 4 or 5 first on PATH", version=version)
     prefix, logs = _prefix() if several else None, None
     if request.output_filename is not None:  # what is in it: run_folder.clear_links
-        logs = named_folder.check("output_filename", _without_qualifiers(request.output_filename))
-        named_folder.check("output_filename", os.path.join(logs, "1"))
+        logs = run_folder.check_named("output_filename", _without_qualifiers(request.output_filename))
+        run_folder.check_named("output_filename", os.path.join(logs, "1"))
     return OpenMpi(version=version, prefix=prefix, ssh=request.ssh, network=request.network, logs=logs)
 
 

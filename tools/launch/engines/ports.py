@@ -69,9 +69,9 @@ def check(option: str, port: int, address: str, hosts: int) -> None:
 
 
 def _holder(port: int) -> str:
-    from tools.launch.engines import port_holder  # only a refusal needs it
+    from hccl_tools.machine import sockets  # only a refusal needs it
 
-    return port_holder.words(port)
+    return sockets.holder(port)
 
 
 def near(seed: int) -> int:

@@ -22,7 +22,7 @@ from tools.launch.devices import excluded
 from tools.launch.engines import open_mpi
 from tools.launch.engines.facts import Cluster, MpirunFacts
 from tools.launch.engines.placement import Placement, all_named, comma
-from tools.launch.hosts import host_questions, network, rank_list_servers, spares, table_servers
+from tools.launch.hosts import network, rank_list_servers, spares, table_servers
 from tools.launch.hosts.table_servers import Server
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
@@ -60,7 +60,7 @@ def place(request: Request, run_dir: str) -> tuple[Placement, LaunchTable | None
             options = build_options(request, slots)
             if without:
                 return open_mpi.place(request), None
-            asker = host_questions.asker(request)
+            asker = table_servers.asker(request)
             asker = asker.replace(logins={host.name: host.login for host in listed})
             built = ask.collect(asker, options, request.chip, lambda _line: None)  # the whole is checked here
             setup = [trainer_command.python(), project.path("hccl_tools", "hccl_tools.py")]

@@ -1,4 +1,4 @@
-"""Checks over ssh, on all hosts at the same time, whether the other hosts of a launch are ready.
+"""Checks on all hosts at the same time, over ssh or in one srun step, whether the others of a launch are ready.
 
 A host is ready if ssh works without a password, and if it has the folder of the command and the NPUs of its ranks.  Its
 Open MPI, Python, MindSpore and version of this project must be the same as here.  A difference would end the job
@@ -16,10 +16,11 @@ from collections.abc import Callable
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from hccl_tools.hosts import elsewhere, node_sets, ssh, together
-from hccl_tools.hosts.running import Call
-from hccl_tools.machine import distributions
+from hccl_tools.hosts.ssh import Call
+from hccl_tools.machine import distributions, programs
 from hccl_tools.machine.programs import Ended
 from tools.launch.engines import facts
+from tools.launch.engines.facts import OF_SBATCH
 from tools.launch.engines.placement import Placement
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
@@ -30,6 +31,8 @@ _MOST_SECONDS = 60  # for each of many, whose connections share the cores of thi
 _MOST_DROPPED = 2  # connections; a single one may have another cause
 _MOST_NAMED = 8  # hosts, or sets of them, in one line
 _MARK = "launch-host-check"
+_SRUN_SECONDS = 60  # for a few nodes; Slurm starts a step within one second, unless it is busy
+_NODE_MARK = "launch-node-check"
 
 
 def problems(request: Request, placement: Placement, others: list[str]) -> tuple[list[str], bool]:
@@ -231,3 +234,56 @@ def no_answer(name: str, answer: Ended) -> str:
     if "Host key verification failed" in reason:
         return tr("its key is not known here; check it and accept it: ssh {name} true", name=name)
     return tr("ssh: {reason}; try: ssh {name} true", reason=reason, name=name)
+
+
+def problems_of_nodes(request: Request, others: list[str]) -> tuple[list[str], bool]:
+    """(a line for each problem of several nodes, whether one has this project in another folder), by one srun step.
+
+    On a restart no node is asked: the nodes were, and one of them may be lost.
+    """
+    nodes = [name for name in others if name != os.environ.get("SLURMD_NODENAME")]
+    if not nodes:
+        return [], False
+    if request.attempt:
+        return [], True
+    ended = programs.ask(_command(nodes), _SRUN_SECONDS + len(nodes) // 4)
+    told = _told_by_nodes(ended.stdout)
+    silent = [name for name in nodes if name not in told]
+    lines, elsewhere = versions({name: told[name] for name in nodes if name in told})
+    return ([_no_answer_by_srun(silent, ended)] if silent else []) + lines, elsewhere
+
+
+def _command(nodes: list[str]) -> list[str]:
+    """The srun command that queries each node once; it does not use sbatch's numbers of tasks."""
+    text = f'echo "{_NODE_MARK} $SLURMD_NODENAME" $({project_question()})'
+    return [*step(nodes, "none"), "/bin/sh", "-c", text]
+
+
+def step(nodes: list[str], stdin: str) -> list[str]:
+    """srun and its options before a command that each node runs once; stdin: "none", or "all" get srun's."""
+    return [
+        *("env", *(word for name in OF_SBATCH for word in ("-u", name)), "srun"),
+        *(f"--nodes={len(nodes)}", f"--ntasks={len(nodes)}", "--ntasks-per-node=1", f"--nodelist={','.join(nodes)}"),
+        *("--wait=0", "--kill-on-bad-exit=0", "--cpu-bind=none", "--mpi=none", "--overlap", "--export=ALL"),
+        *(f"--input={stdin}", "--output=all", "--error=all", "--chdir=/"),
+    ]
+
+
+def _told_by_nodes(stdout: str) -> dict[str, str]:
+    """{node: its answer}; srun may put a label before each line."""
+    found = {}
+    for line in stdout.splitlines():
+        _, mark, said = line.partition(_NODE_MARK + " ")
+        name, _, answer = said.partition(" ")
+        if mark and name:
+            found[name] = answer
+    return found
+
+
+def _no_answer_by_srun(nodes: list[str], ended: programs.Ended) -> str:
+    return tr(
+        "{nodes}: no answer by srun: {reason}; try: srun --overlap -w {node} true, or leave the check out: --no_check",
+        nodes=node_sets.folded(nodes, _MOST_NAMED),
+        reason=one_line(programs.said(ended)),
+        node=one_line(nodes[0]),
+    )

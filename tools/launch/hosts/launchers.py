@@ -77,7 +77,7 @@ def agreement(request: Request, meeting: Meeting, commands: list[list[str]], con
         number=meeting.number,
         address=meeting.address,
         port=port,
-        job=_digest(f"{VERSION} {meeting.job}"),
+        job=digest_of(f"{VERSION} {meeting.job}"),
         alike=alike(request, commands, config),
         restarts=request.max_restarts,
         limit=request.restart_limit,
@@ -90,13 +90,13 @@ def alike(request: Request, commands: list[list[str]], config: str | None) -> li
     """(what it is, its digest, its words) of all that must be the same on every host."""
     restarts, limit, version = str(request.max_restarts), str(request.restart_limit), elsewhere.own()
     found = [
-        (tr("the version of this project"), _digest(" ".join(version.words())), version.shown()),
+        (tr("the version of this project"), digest_of(" ".join(version.words())), version.shown()),
         ("--max_restarts", restarts, restarts),
         ("--restart_limit", limit, limit),
     ]
     for label, command in zip((tr("the command"), tr("the command of a restart")), commands):
         text = " ".join(map(_portable, command))
-        found.append((label, _digest(text), short(text, 200)))
+        found.append((label, digest_of(text), short(text, 200)))
     digest = "none"
     if config is not None:
         with open(config, "rb") as file:
@@ -116,5 +116,6 @@ def _portable(word: str) -> str:
     return word[len(root) :] if word.startswith(root) else word
 
 
-def _digest(text: str) -> str:
+def digest_of(text: str) -> str:
+    """The SHA-256 of the text, whose bytes may be any."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
+from hccl_tools.commands import boundary
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import ERROR
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused, refused
 from hccl_tools.common.words import clauses, one_line
+from hccl_tools.hosts import ask, hostfile, ssh
 from hccl_tools.machine import addresses, host
 from hccl_tools.table import rank_table
 from hccl_tools.table.address import family, is_loopback
@@ -28,14 +30,13 @@ from tools.launch.engines.facts import Cluster, LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network, rank_list_servers
 from tools.launch.hosts.launchers import Meeting
+from tools.launch.request import Request
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
-
-    from tools.launch.request import Request
 
 
 _HOW_TO_NAME = marked(
@@ -242,3 +243,34 @@ def read_table(
 def servers_of(table: dict[str, Any]) -> list[Server]:
     """The Servers of a good table, in the order of their ranks."""
     return sorted(map(Server, rank_table.servers(table)), key=lambda server: server.first)
+
+
+def asker(request: Request) -> ask.Asker:
+    """Asks the hosts of the hostfile.  Raises HostfileError and Refusal."""
+    return ask.Asker(
+        logins=hostfile.logins(request.hostfile or ""),
+        agent=ssh.agent(request.ssh),
+        news=lambda line: boundary.say(request.script, line),
+    )
+
+
+def distribute(request: Request, table: LaunchTable, servers: Sequence[str]) -> None:
+    """Puts the table at its path on the hosts of the `servers`.  Raises Refusal."""
+    question = [table.path, table.text or ""]
+    try:
+        all_hosts = asker(request)
+        found = addresses.of([*all_hosts.logins, *servers])
+        wanted = {found[name] or name for name in servers}
+        some = {name: login for name, login in all_hosts.logins.items() if (found[name] or name) in wanted}
+        answers, lines = ask.ask(all_hosts.replace(logins=some), ["commands/place_table.py"], lambda _name: question)
+    except hostfile.HostfileError as error:
+        raise Refusal(REFUSED, f"--hostfile {error}") from error
+    except ask.ClusterError as error:
+        raise Refusal(REFUSED, *error.lines) from error
+    lines += [
+        tr("{host}: there is another table at {path}; remove it", host=answer.host, path=table.path)
+        for answer in answers
+        if answer.content not in (None, table.digest)
+    ]
+    if lines:
+        raise Refusal(REFUSED, *lines)

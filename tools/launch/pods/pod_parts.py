@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 
 from hccl_tools.build import merging, this_host
-from hccl_tools.common import whole_file
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line
@@ -77,7 +77,7 @@ class Parts:
                     return
         except (FileNotFoundError, ValueError):
             pass
-        whole_file.write(self.text, self.own)
+        documents.write_whole(self.text, self.own)
 
     def look(self) -> None:
         """Does this pod's part for the table now.  Raises NotReady and Refusal."""
@@ -111,4 +111,4 @@ class Parts:
             whole = merging.merge(tables, self.chip)
         except merging.Refused as refusal:
             raise Refusal(REFUSED, *refusal.lines) from refusal
-        whole_file.write(rank_table.dump(whole), self.path)
+        documents.write_whole(rank_table.dump(whole), self.path)

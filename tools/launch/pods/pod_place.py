@@ -19,11 +19,10 @@ from tools.launch.engines.facts import LocalFacts
 from tools.launch.engines.placement import Placement
 from tools.launch.hosts import network
 from tools.launch.hosts.launchers import Meeting
-from tools.launch.pods import pod_checks, pod_job, pod_scheduler, pod_table
+from tools.launch.pods import pod_job, pod_scheduler, pod_table
 from tools.launch.pods.pod_job import PodJob
 from tools.launch.pods.pod_scheduler import Shape
-from tools.launch.pods.pod_table import PodTable, WatchedTable
-from tools.launch.pods.pod_wait import TOO_LATE, Patience
+from tools.launch.pods.pod_table import TOO_LATE, Patience, PodTable, WatchedTable
 from tools.launch.request import MAX_RANKS, Request
 from tools.launch.tables import table_fit
 from tools.launch.tables.launch_table import LaunchTable
@@ -40,7 +39,7 @@ COPY = "hccl.json"  # of the table, in the run folder: the operator may rewrite 
 def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[Placement, LaunchTable | None]:
     """The ranks of this pod, and the table that they come from; waits for what is not there yet.  Raises Refusal."""
     job = pod_job.read(request)
-    for remark in pod_checks.check(request, job):
+    for remark in pod_scheduler.check_pod(request, job):
         say(remark)
     patience = Patience(request, say)
     path = table_path(request)

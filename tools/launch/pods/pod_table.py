@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import time
 from collections.abc import Callable
 
 from hccl_tools.build import from_legacy
@@ -25,10 +26,22 @@ from hccl_tools.table.view import objects
 from tools.launch.pods.pod_job import PodJob, described
 from tools.launch.tables import table_fit
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    from tools.launch.request import Request
+
+    T = TypeVar("T")
+
 COMPLETED = "completed"
 # By which a pod knows itself, in this order.  Beside a container_ip the other two are the node's, which another pod, of
 # this job or of another one, has, too.
 _KEYS = ("container_ip", "host_ip", "server_id")
+TOO_LATE = 124  # exit code: what was waited for did not come
+WAIT = 1800  # seconds: other nodes may have to load an image of many GiB
+SAY_EVERY = 30  # seconds
+LOOK_EVERY = 0.5  # seconds, but at most a tenth of the time goes into looking: a table may have 65,536 ranks
 
 
 class NotReady(Exception):
@@ -235,3 +248,43 @@ def _compare(servers: list[PodServer], own: int, job: PodJob, on_npus: bool, pat
         )
     if lines:
         raise NotReady(clauses(*lines, tr("it is the table of another job, or of an earlier start")))
+
+
+class Patience:
+    """The seconds that all waits of one start may take together; `say` tells the user what they are for."""
+
+    def __init__(self, request: Request, say: Callable[[str], None]) -> None:
+        self.seconds = WAIT if request.pod_wait is None else request.pod_wait
+        self.until = time.monotonic() + self.seconds
+        self.looks_once = request.dry_run
+        self.say = say
+        self._said, self._said_at = "", 0.0
+
+    def until_ready(self, look: Callable[[], T], remedy: str) -> T:
+        """The result of `look`, once it no longer raises NotReady.  Raises Refusal: after the time, with the remedy."""
+        began = time.monotonic()
+        while True:
+            looked = time.monotonic()
+            try:
+                return look()
+            except NotReady as reason:
+                now = time.monotonic()
+                if self.looks_once or now >= self.until:
+                    waited = tr("waited for {seconds} s: {reason}", seconds=round(now - began), reason=reason)
+                    raise Refusal(TOO_LATE, clauses(waited, remedy)) from reason
+                self.tell(str(reason), now - began, now)
+            time.sleep(max(LOOK_EVERY, 9 * (time.monotonic() - looked)))
+
+    def tell(self, reason: str, waited: float, now: float) -> None:
+        """Reports what is waited for, if that is new, or if the user read it long ago."""
+        if reason == self._said and now < self._said_at + SAY_EVERY:
+            return
+        self._said, self._said_at = reason, now
+        self.say(
+            tr(
+                "waiting: {reason} ({waited} s of at most {seconds} s)",
+                reason=reason,
+                waited=round(waited),
+                seconds=self.seconds,
+            )
+        )

@@ -16,6 +16,10 @@ _BEFORE = {
 }
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _FILES = ("--rcfile", "--init-file")  # long options of a shell with a value
+_PYTHON = re.compile(r"python[\d.]*|pypy[\d.]*")
+_CHECKS = "--check-hash-based-pycs"  # the one long option with a value
+# Letters of options: with what follows it runs something else, or nothing, than a program; with a value.
+_OTHER, _WITH_VALUE = "cVh?", "WX"
 
 
 def is_assignment(word: str) -> bool:
@@ -82,3 +86,44 @@ def _of_shell(words: Sequence[str]) -> tuple[bool, int]:
         is_text = is_text or (word[0] == "-" and "c" in word)
         at += word.count("o") + word.count("O")  # -o pipefail
     return is_text, at
+
+
+def is_python(program: str) -> bool:
+    """Whether the program is a Python, with or without a path."""
+    return bool(_PYTHON.fullmatch(os.path.basename(program)))
+
+
+def of_python(words: Sequence[str]) -> tuple[str, str]:
+    """What Python would run: ("file", its path), ("module", its name), or nothing if it is not the user's program."""
+    kind, named, _ = python_parts(words)
+    return kind, named
+
+
+def python_parts(words: Sequence[str]) -> tuple[str, str, int]:
+    """The same, and the number of words before those of the program."""
+    at = 0
+    while at < len(words):
+        word, at = words[at], at + 1
+        if word == "--":
+            return ("file", words[at], at + 1) if at < len(words) else ("", "", at)
+        if word == _CHECKS:
+            at += 1
+        elif word == "-" or word in ("--version", "--help"):
+            break
+        elif not word.startswith("-"):
+            return "file", word, at
+        elif not word.startswith("--"):
+            letter, value = _last(word[1:])
+            following = words[at] if at < len(words) else ""
+            if letter == "m":
+                return "module", value or following, at + (not value)
+            if letter and letter in _OTHER:
+                break
+            at += letter != "" and not value
+    return "", "", at
+
+
+def _last(letters: str) -> tuple[str, str]:
+    """The first of these letters that has a value or ends the options, and what is attached to it; empty: none does."""
+    at = next((at for at, letter in enumerate(letters) if letter in f"m{_OTHER}{_WITH_VALUE}"), len(letters))
+    return letters[at : at + 1], letters[at + 1 :]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 
 from hccl_tools.common import project
 from hccl_tools.common.language import tr
@@ -15,12 +16,10 @@ from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import misused, refused
 from hccl_tools.common.words import one_line, short_path
 from hccl_tools.machine import programs
-from tools.launch.programs import frozen, python_words, rank_words, sources
+from tools.launch.programs import command_words, rank_words, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tools.launch.devices.binding import Binding
     from tools.launch.job import Job
     from tools.launch.request import Request
@@ -35,6 +34,26 @@ _IMPORT = re.compile(
     rb"|import[ \t]+(?P<plain>[^\n]*))" % {b"safe": "|".join(SAFE).encode()},
     re.MULTILINE,
 )
+_THREADS = ("OMP_", "GOMP_", "GOTO", "OPENBLAS_")  # of the libraries that compute
+# From these, mindspore.communication.management sets RANK_ID, DEVICE_ID, RANK_SIZE and its own device, in one
+# function.  No native code reads them at the import.
+OF_MPI = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE")
+# Variables that a module reads when it is imported, so that ranks which import once share one value of each:
+# module -> the beginnings of names; one that is whole ends with "=".
+# Traced in MindSpore 2.10 and NumPy 1.26: calls of getenv(3), and reads of os.environ.  MindSpore does not read
+# MS_ROLE, MS_NODE_ID, MS_SCHED_*, RANK_TABLE_FILE, PMIX_* and SLURM_* at that time, and RANK_ID only for its log.
+TABLE: dict[str, tuple[str, ...]] = {
+    "mindspore": (
+        *("DEVICE_ID=", "GLOG_", "GOOGLE_", "VLOG_v=", "logger_", "MS_SUBMODULE_LOG_v=", "MS_SIMULATION_LEVEL="),
+        *("MS_DEV_LAUNCH_BLOCKING=", "MS_DEV_DISABLE_AUTO_H2D=", "MS_CACHE_", "MS_AUTO_DYNAMIC_SHAPE_ENABLE="),
+        *("ACC_", "CUDA_HOME=", "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=", *_THREADS),
+        *(f"{name}=" for name in OF_MPI),
+    ),
+    "numpy": (*_THREADS, "NPY_", "GFORTRAN_", "NUMPY_"),
+}
+OF_PYTHON = ("PYTHON", "LD_", "MALLOC_", "LC_", "LANG")  # read at the start of every process
+TAKEN_ANEW = ("DEVICE_ID", *OF_MPI)  # each fork tells MindSpore its own: see hook/forked_rank.py
+_SET = re.compile(rb"(?:environb?\s*\[\s*|putenv\s*\(\s*|setdefault\s*\(\s*)b?[\"'](\w+)[\"']\s*(?:\]\s*=(?!=)|,)")
 
 
 class Imports(Record):
@@ -99,7 +118,7 @@ def choose(request: Request, job: Job, binding: Binding | None) -> tuple[Imports
     named, words = _named(request)
     if why := _why_not(request, job, binding):
         return None, [without(why)]
-    kind, path, _ = python_words.parts(job.words[1:])
+    kind, path, _ = command_words.python_parts(job.words[1:])
     source = path if kind == "file" else str(job.source)
     texts = list(sources.contents(source))
     modules = [(name, True) for name in named]
@@ -126,7 +145,7 @@ def _why_not(request: Request, job: Job, binding: Binding | None) -> str:
     words = job.words
     if not words or not _is_our_python(words[0]):
         return tr("{program} is not this launcher's Python", program=one_line(words[0] if words else "-"))
-    kind, path, before = python_words.parts(words[1:])
+    kind, path, before = command_words.python_parts(words[1:])
     if not kind or (kind == "module" and not job.source):
         return tr("the ranks do not run a file or a module of Python")
     if any(set(word) & set(_HIDES) for word in words[1:before] if re.fullmatch("-[A-Za-z]+", word) and word != "-m"):
@@ -177,10 +196,50 @@ def _of_program(job: Job, texts: Sequence[tuple[str, bytes]]) -> list[tuple[str,
 
 def _sets_variables(texts: Sequence[tuple[str, bytes]], modules: Sequence[str]) -> str:
     """Why not: the program sets a variable by itself that one of the modules reads at its import."""
-    begins = frozen.beginnings(modules)
+    begins = beginnings(modules)
     for path, text in texts if begins else ():
-        if name := frozen.set_in(text, begins):
+        if name := set_in(text, begins):
             return tr(
                 "{path} sets {name}, which is read at the import", path=one_line(short_path(path)), name=one_line(name)
             )
     return ""
+
+
+def beginnings(modules: Iterable[str]) -> tuple[str, ...]:
+    """The beginnings of the names that these modules read; MindSpore imports NumPy."""
+    roots = {module.partition(".")[0] for module in modules}
+    if "mindspore" in roots:
+        roots.add("numpy")
+    return tuple(dict.fromkeys(begin for root in sorted(roots) for begin in TABLE.get(root, ())))
+
+
+def is_read(name: str, begins: tuple[str, ...]) -> bool:
+    """Whether a variable of this name is one of those."""
+    return f"{name}=".startswith(begins)
+
+
+def set_in(text: bytes, begins: tuple[str, ...]) -> str:
+    """The first such variable that this source sets by itself; empty: none."""
+    names = (match[1].decode() for match in _SET.finditer(text))
+    return next((name for name in names if is_read(name, begins)), "")
+
+
+def differing(owns: Sequence[Mapping[bytes, bytes]], begins: tuple[str, ...]) -> str:
+    """The first such variable that differs between ranks, and that a fork cannot set again; empty: none.
+
+    owns: what each rank has besides the job's part.
+    """
+    for name in sorted({name for own in owns for name in own}):
+        text = name.decode("utf-8", "replace")
+        if is_read(text, (*begins, *OF_PYTHON)) and text not in TAKEN_ANEW and len({own.get(name) for own in owns}) > 1:
+            return text
+    return ""
+
+
+def names_log(environment: Mapping[bytes, bytes], modules: Iterable[str]) -> str:
+    """The variable with which MindSpore makes a file for its log at the import, named by the rank; empty: none is set.
+
+    Then its native code reads RANK_ID, which the hook cannot see.
+    """
+    wanted = any(module.partition(".")[0] == "mindspore" for module in modules)
+    return "GLOG_logtostderr=0" if wanted and environment.get(b"GLOG_logtostderr") == b"0" else ""

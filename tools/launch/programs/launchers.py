@@ -14,7 +14,7 @@ from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import clauses, one_line
-from tools.launch.programs import command_words, python_words
+from tools.launch.programs import command_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _find(words: Sequence[str]) -> Launcher | None:
         if wanted is None:
             return Launcher(name, NAMES[name], before, rest)
         return Launcher(f"{name} {wanted}", NAMES[name], before, rest[1:]) if rest[:1] == (wanted,) else None
-    if name == "-m" or python_words.is_python(name):
+    if name == "-m" or command_words.is_python(name):
         return _of_python(name, before, rest if name != "-m" else tuple(words[at:]))
     if _is_ours(words[at]):
         return Launcher(name, OURS, before, tuple(words[at:]))
@@ -89,7 +89,7 @@ def _find(words: Sequence[str]) -> Launcher | None:
 
 def _of_python(python: str, before: tuple[str, ...], words: tuple[str, ...]) -> Launcher | None:
     """One that Python runs as a module, or as the file that is on PATH."""
-    kind, named, at = python_words.parts(words)
+    kind, named, at = command_words.python_parts(words)
     if kind == "module" and named in MODULES:
         name = f"{'python' if python == '-m' else python} -m {named}"
         return Launcher(name, MODULES[named], before, words[at:])
@@ -211,7 +211,7 @@ def instead(found: Launcher, request: Request, ranks: int | None) -> str:
 
 
 def _begins_program(word: str) -> bool:
-    return word.endswith((".py", ".sh")) or word == "-m" or python_words.is_python(word)
+    return word.endswith((".py", ".sh")) or word == "-m" or command_words.is_python(word)
 
 
 def _number(options: Sequence[str]) -> str:

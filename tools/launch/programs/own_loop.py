@@ -1,4 +1,4 @@
-"""Detects a shell script that starts the ranks of a job itself, in a loop, from its text; nothing is run."""
+"""Detects a start script that starts ranks itself, in a loop or by a launcher, from its text; nothing is run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from itertools import islice
 
 from hccl_tools.common import typed
+from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import refused
-from hccl_tools.common.words import one_line
-from tools.launch.programs import launchers
+from hccl_tools.common.words import clauses, one_line
+from tools.launch.programs import command_words, launchers
 
 _MOST = 1 << 18  # bytes of a script that are looked at
 _MOST_PLACES = 20  # a real script sets RANK_ID once or twice
@@ -21,6 +22,15 @@ _LOOP = re.compile(
 )
 _RANK = re.compile(r"^[^#\n]*\bRANK_ID=(\$\(\([^)\n]*\)\)|`[^`\n]*`|[^\s;]+)", re.MULTILINE)
 _BEHIND = re.compile(r"^(?!\s*#).*[^&]&\s*(?:done)?\s*$", re.MULTILINE)
+_BY_NAME = {re.escape(name): launchers.SUBCOMMANDS.get(name) for name in sorted(launchers.NAMES, reverse=True)}
+_NAMES = "|".join(f"{name} +{wanted}" if wanted else name for name, wanted in _BY_NAME.items())
+_ASKS = "|".join(map(re.escape, command_words.ASKS))
+_MODULES = "|".join(map(re.escape, launchers.MODULES))
+_COMMAND = re.compile(
+    r"(?:^|[;&|({`]|\b(?:then|do|else|exec|nohup|time|env|eval))\s*(?:[A-Za-z_]\w*=\S*\s+)*"
+    rf"(?:(?:[\w./~-]*/)?(?P<name>{_NAMES})|python[\d.]*\s+(?:-\S+\s+)*-m\s*(?P<module>{_MODULES}))"
+    rf"(?=\s|$)(?!\s+(?:{_ASKS})(?![\w-]))"
+)
 
 
 def check(words: Sequence[str]) -> None:
@@ -72,3 +82,31 @@ def place(text: str) -> int:
         if used and _BEHIND.search(text, loops[0].start()):
             return text.count("\n", 0, rank.start(1)) + 1
     return 0
+
+
+def launcher_remarks(words: Sequence[str], ranks: int) -> list[str]:
+    """Notes before every rank runs a start script that starts a launcher."""
+    at = launchers.script(words)
+    if at is None:
+        return []
+    for number, line in enumerate(text_of(words[at]).split("\n"), 1):
+        match = _COMMAND.search(re.sub(r"(^|\s)#.*", "", line))
+        if match:
+            text = tr(
+                "note: {place} starts {launcher}, which starts ranks itself, and each of the {number} ranks runs this"
+                " script",
+                place=f"{one_line(words[at])}:{number}",
+                launcher=match["name"] or f"python -m {match['module']}",
+                number=ranks,
+            )
+            return [clauses(text, _remedy(match, words[at], words[at + 1 :]))]
+    return []
+
+
+def _remedy(match: re.Match[str], script: str, words: Sequence[str]) -> str:
+    """What to do: --zoo has a stand-in for some launchers, and others would really start."""
+    name, _, _ = (match["name"] or "").partition(" ")
+    kind = launchers.NAMES[name] if name else launchers.MODULES[match["module"]]
+    if name in launchers.BY_ZOO:
+        return tr("to launch what it starts: {command}", command=with_zoo(script, words))
+    return tr("in the script, write {command} in its place", command=launchers.ours(kind))

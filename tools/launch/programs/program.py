@@ -11,7 +11,7 @@ from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import interpreter, programs
 from tools.launch import run_folder
-from tools.launch.programs import python_words, trainer_command
+from tools.launch.programs import command_words, trainer_command
 from tools.launch.request import Request
 
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+mindspore\b", re.MULTILINE)
@@ -59,7 +59,7 @@ def find(request: Request, run_dir: str) -> Program:
 
 def _source_for(path: str, words: list[str]) -> str | None:
     """The file of Python that the program is about to run, if it is a Python that is given one."""
-    kind, named = python_words.first_of(words) if python_words.is_python(path) else ("", "")
+    kind, named = command_words.of_python(words) if command_words.is_python(path) else ("", "")
     if kind != "file" or not named.endswith(".py"):
         return None
     check_file(named)

@@ -10,8 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine.programs import path_word
-from tools.launch.programs import shell_words
-from tools.launch.request import Request
+from tools.launch.request import Request, split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ def arguments(request: Request) -> list[str]:
 
 def restart_words(request: Request) -> list[str]:
     """The words of --restart_args.  Raises Refusal."""
-    return [] if request.restart_args is None else shell_words.split(request.restart_args, "--restart_args")
+    return [] if request.restart_args is None else split_words(request.restart_args, "--restart_args")
 
 
 def settings(arguments: list[str]) -> list[str]:

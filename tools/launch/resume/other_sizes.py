@@ -18,7 +18,7 @@ from tools.config.unusable import Unusable
 from tools.launch import latest_link
 from tools.launch.planned import Plan
 from tools.launch.programs import trainer_command
-from tools.launch.resume.resumption import Resumption
+from tools.launch.resume.resuming import Resumption
 from tools.trainer.checkpoints import choosing
 
 TYPE_CHECKING = False

@@ -6,19 +6,22 @@ The trainer gets the folder as `train.resume_from`.  Nothing here imports MindSp
 from __future__ import annotations
 
 import os
+import shlex
 
 from hccl_tools.common import project, typed
 from hccl_tools.common.language import tr
+from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
+from hccl_tools.machine import programs
 from tools.config.unusable import Unusable
 from tools.launch import latest_link
+from tools.launch.engines import facts
 from tools.launch.engines.placement import Placement
-from tools.launch.hosts import network
+from tools.launch.hosts import host_check, network
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
 from tools.launch.resume import runs
-from tools.launch.resume.resumption import Resumption
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import choosing, labels
 
@@ -32,6 +35,59 @@ _CONVERTED = "resumed"  # in the folder of a run: checkpoints that were made for
 
 
 # ---- which checkpoints -----------------------------------------------------------------------------
+_SECONDS = 600  # that the copies of checkpoints may take
+_MARK = "launch-resume-check"
+
+
+class Resumption(Record):
+    """The checkpoints from which a launch continues."""
+
+    run: str | None  # the folder of the run that saved; None: only its checkpoints are known
+    source: str  # the folder with rank_0, rank_1 ...
+    folder: str  # the same, or one of the new run, with the checkpoints for its number of ranks
+    convert: list[str] = []  # the command that makes `folder`
+    candidates: list[
+        tuple[str, labels.Label]
+    ]  # (path, Label) of a rank, newest first; all ranks of this host have them
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> labels.Label:
+        """What is resumed, if this host knows it."""
+        return self.candidates[0][1]
+
+    def where(self) -> str:
+        """Where it continues, for people."""
+        label = self.label
+        folder = one_line(latest_link.shown(self.source))
+        if label.steps < label.epoch_steps:
+            text = tr(
+                "after step {steps} of epoch {epoch}, from {folder}",
+                steps=label.steps,
+                epoch=label.epoch,
+                folder=folder,
+            )
+        else:
+            text = tr("after epoch {epoch}, from {folder}", epoch=label.epoch, folder=folder)
+        return text
+
+    def record(self) -> dict[str, Any]:
+        """The same for launch.json."""
+        label = self.label
+        of = {} if self.run is None else {"run": self.run}
+        return {**of, "folder": self.source, "epoch": label.epoch, "steps": label.steps, "ranks": label.ranks}
+
+    def setting(self) -> str:
+        """The argument for -o that passes this to the trainer."""
+        return f"{latest_link.RESUME_FROM}={latest_link.yaml_word(self.folder)}"
+
+    def make(self) -> None:
+        """Makes the checkpoints for the new number of ranks.  Raises Refusal."""
+        done = programs.ask(self.convert, _SECONDS) if self.convert else None
+        if done and done.status:
+            raise Refusal(
+                REFUSED, f"--resume: {one_line(done.stderr.strip()) or tr('exit {status}', status=done.status)}"
+            )
 
 
 def find(request: Request, config: Config, named: str, placed: Placement, run_dir: str) -> Resumption | None:
@@ -105,7 +161,13 @@ def _checked(
             folder=one_line(latest_link.shown(source)),
             first=first,
         )
-    remarks = _passed_over(torn) + _all_done(found[0][1], filled)
+    remarks = tuple(
+        tr(
+            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
+            path=one_line(latest_link.shown(path)),
+        )
+        for path in torn[:1]
+    ) + _all_done(found[0][1], filled)
     return Resumption(run=run, source=source, folder=source, candidates=found, remarks=remarks)
 
 
@@ -154,16 +216,6 @@ def _converted(run: str | None, source: str, label: labels.Label, placed: Placem
     )
 
 
-def _passed_over(torn: list[str]) -> tuple[str, ...]:
-    return tuple(
-        tr(
-            "note: {path} is damaged or cut off; an earlier checkpoint is taken",
-            path=one_line(latest_link.shown(path)),
-        )
-        for path in torn[:1]
-    )
-
-
 def _all_done(label: labels.Label, filled: dict[str, Any]) -> tuple[str, ...]:
     epochs = filled["scheduler"]["num_epochs"]
     if label.epoch < epochs or label.steps < label.epoch_steps:
@@ -185,3 +237,59 @@ def refuse_foreign(request: Request, about: str) -> None:
             "program its own arguments for resuming, or RESUME=1 if it reads that; for restarts: --restart_args",
             about=about,
         )
+
+
+def check_hosts(request: Request, placed: Placement, found: Resumption) -> Resumption:
+    """Checks what the hosts have of it, by names and sizes alone.  Raises Refusal if one has nothing."""
+    ranks = _ranks_by_host(placed, found.source)
+    if request.engine != "mpirun" or request.no_check or not ranks:
+        return found
+    names = [os.path.basename(path)[: -len(".ckpt")] for path, _ in found.candidates]
+    mpi = facts.of(facts.MpirunFacts, placed.engine).mpi
+    answers = host_check.ask(
+        request, mpi.version, {host: question(found.source, names, numbers) for host, numbers in ranks.items()}
+    )
+    lacks = {host: _lacks(answers[host].stdout) for host in ranks}
+    left = [item for item, name in zip(found.candidates, names) if not any(name in lack for lack in lacks.values())]
+    if left:
+        return found.replace(candidates=left)
+    host = next(host for host in ranks if names[-1] in lacks[host])
+    raise refused(
+        "{host}: {folder} has no complete {name}.ckpt of rank {rank}; copy it there, share the folder, or name "
+        "another run",
+        host=one_line(host),
+        folder=one_line(found.source),
+        name=one_line(names[-1]),
+        rank=lacks[host][names[-1]],
+    )
+
+
+def question(folder: str, names: list[str], ranks: list[int]) -> str:
+    """One shell command whose lines "MARK RANK NAME" are the checkpoints that are missing, or not as large as saved."""
+    each = " ".join(map(shlex.quote, names))
+    whole = '[ -f "$f.ckpt" ] && grep -Eq "\\"bytes\\": $(stat -c %s "$f.ckpt")(,|}|$)" "$f.json" 2>/dev/null'
+    return (
+        f"cd {shlex.quote(folder)} 2>/dev/null || cd /proc/self; "
+        f"for n in {each}; do for r in {' '.join(map(str, ranks))}; do f=rank_$r/$n; "
+        f'{whole} || echo {_MARK} "$r" "$n"; done; done'
+    )
+
+
+def _ranks_by_host(placed: Placement, source: str) -> dict[str, list[int]]:
+    """{another host: its ranks whose checkpoints cannot be seen from here}."""
+    others = set(network.others(placed.hosts)) if placed.hosts else set()
+    found: dict[str, list[int]] = {}
+    for (rank, _), host in zip(placed.ranks, placed.hosts):
+        if host in others and not os.path.isdir(checkpoints.rank_folder(source, rank)):
+            found.setdefault(host, []).append(rank)
+    return found
+
+
+def _lacks(said: str) -> dict[str, str]:
+    """{name of a checkpoint: a rank that lacks it}."""
+    found: dict[str, str] = {}
+    for line in said.splitlines():
+        if line.startswith(_MARK + " "):
+            _, rank, name = line.split(" ", 2)
+            found.setdefault(name, rank)
+    return found

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 
-from hccl_tools.build import from_legacy, host_950
+from hccl_tools.build import from_legacy, rank_lists
 from hccl_tools.check import verdict
 from hccl_tools.common import project
 from hccl_tools.common.language import marked, tr
 from hccl_tools.common.problem import Problem, errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal
-from hccl_tools.common.words import named, one_line
-from hccl_tools.machine import hccn, host, root_info
+from hccl_tools.common.words import named, one_line, some
+from hccl_tools.machine import hccn, host
 from hccl_tools.machine.programs import path_word
 from hccl_tools.table import rank_table
+from hccl_tools.table.address import is_one_of
 from tools.launch.engines.placement import comma
 from tools.launch.programs import trainer_command
 from tools.launch.request import Request
-from tools.launch.tables import nearby_tables, table_fit
+from tools.launch.tables import table_fit
+from tools.launch.tables.table_fit import Fit
 
 _FAILED = marked("no rank table could be built")
+_NAME = re.compile(r"hccl_|.*rank_?table", re.IGNORECASE)  # of a file that is meant as a rank table
+_KEY = b'"server_list"'  # is in every rank table that a launch takes
+_MOST_FILES = 100  # of either kind of name in a folder: one with more of them has data in it
+_MOST_NAMED = 5  # tables in the line about those that are not taken
 
 
 class LaunchTable(Record):
@@ -56,7 +64,7 @@ def choose(request: Request, devices: list[int], run_dir: str, beside: str | Non
             raise Refusal(REFUSED, *lines)
         remarks = (tr("rank table: {path}", path=one_line(path)), *filter(None, [fit.remark]))
         return taken(path, fit, run_dir, remarks)
-    path, found, others = nearby_tables.find(request, devices, beside)
+    path, found, others = _find_nearby(request, devices, beside)
     if not found:
         if request.device_target == "CPU" and not request.hccn_conf:
             return None
@@ -86,7 +94,7 @@ def taken(path: str, fit: table_fit.Fit, run_dir: str, remarks: tuple[str, ...])
 
 def build(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """A table of this host for one run, kept in its folder; `others`: remarks on other tables.  Raises Refusal."""
-    if request.chip == host_950.CHIP:
+    if request.chip == rank_lists.CHIP:
         return _build_950(request, devices, run_dir, others)
     conf = request.hccn_conf or hccn.DEFAULT_CONF
     try:
@@ -114,16 +122,16 @@ def build(request: Request, devices: list[int], run_dir: str, others: list[str])
 def _build_950(request: Request, devices: list[int], run_dir: str, others: list[str]) -> LaunchTable:
     """The same on a 950 host, whose table has the networks of its devices."""
     try:
-        table, problems = host_950.table(devices, root_info.read(root_info.DEFAULT))
+        table, problems = rank_lists.of_950(devices, rank_lists.read_root_info(rank_lists.ROOT_INFO))
     except Refusal as error:
         raise Refusal(REFUSED, *others, *(f"{tr(_FAILED)}: {line}" for line in error.lines)) from error
     remark = tr(
         "rank table: built for {devices}, networks from {source}",
         devices=named("device", devices),
-        source=one_line(root_info.DEFAULT),
+        source=one_line(rank_lists.ROOT_INFO),
     )
     built = LaunchTable(
-        path=os.path.join(run_dir, host_950.file_name(table)),
+        path=os.path.join(run_dir, rank_lists.file_name_of_950(table)),
         ranks=list(enumerate(devices)),
         remarks=(*others, remark),
         text=rank_table.dump(table),
@@ -140,3 +148,94 @@ def _checked(request: Request, built: LaunchTable, problems: list[Problem]) -> L
     generator = (trainer_command.python(), project.path("hccl_tools", "hccl_tools.py"))
     chip = ("--generation", request.generation) if request.generation else ()
     return built.replace(setup=(*generator, *built.setup, *chip, "--output", built.path))
+
+
+def _find_nearby(request: Request, devices: list[int], beside: str | None) -> tuple[str, Fit | None, list[str]]:
+    """Finds tables in the current folder and next to the program.
+
+    (path, Fit of the first table that fits, or None; remarks).  `beside`: the program's file."""
+    taken, fit, others = "", None, []
+    addresses = _Addresses(request, devices)
+    # A table of so few devices has fewer bytes.  A larger file is not read to its end: that would delay every launch.
+    most = (1 << 16) + (1 << 12) * len(devices)
+    for path in _candidates(_folders(beside), most):
+        brief = tr("more than {number} bytes", number=most)
+        if not os.path.isfile(path) or os.path.getsize(path) <= most:
+            found = table_fit.examine(path, devices, request.chip)
+            brief = found.brief or addresses.contradict(found)
+            if not brief and not fit:
+                taken, fit = path, found
+                continue
+        others.append(f"{one_line(path)} ({brief or tr('also fits')})")
+    return taken, fit, _about(others)
+
+
+def _about(others: list[str]) -> list[str]:
+    """One line, however many there are."""
+    if not others:
+        return []
+    text = tr(
+        "rank tables not used: {others}; --rank_table FILE selects one, or reports what is wrong with it",
+        others=some(others, _MOST_NAMED),
+    )
+    return [text]
+
+
+def _folders(beside: str | None) -> list[str]:
+    """The current folder, and that of the program; both as a user would type them."""
+    there = os.path.dirname(beside or "")
+    return [""] if not there or os.path.samefile(there, ".") else ["", there]
+
+
+def _candidates(folders: list[str], most: int) -> Iterator[str]:
+    """The paths of the rank tables in `folders`; in each those named by hccl_tools.py come first."""
+    for folder in folders:
+        names = _names(folder or ".")
+        meant = [name for name in names if _NAME.match(name)]
+        meant.sort(key=lambda name: not name.startswith("hccl_"))
+        yield from (os.path.join(folder, name) for name in meant[:_MOST_FILES])
+        others = [os.path.join(folder, name) for name in names if not _NAME.match(name)]
+        yield from (path for path in others[:_MOST_FILES] if _is_table(path, most))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder) if name.endswith(".json"))
+    except OSError:  # a folder whose files may be used, but not listed
+        return []
+
+
+def _is_table(path: str, most: int) -> bool:
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return _KEY in file.read(most)
+    except OSError:
+        return False
+
+
+class _Addresses:
+    """The addresses that this host's devices have.  They are asked for once, and only if a table fits otherwise."""
+
+    def __init__(self, request: Request, devices: list[int]) -> None:
+        self.conf = request.hccn_conf or hccn.DEFAULT_CONF
+        self.devices = devices
+        self.found: dict[int, str | None] | None = {} if request.device_target == "CPU" else None
+
+    def contradict(self, fit: Fit) -> str:
+        """Why the table is another host's: an example from a document, or a copy.  Empty if there is no sign of it."""
+        if self.found is None:
+            try:
+                self.found, _ = hccn.addresses(self.devices, self.conf)
+            except hccn.AddressError:  # nothing to compare with
+                self.found = {}
+        for device, ip in fit.device_ips.items():
+            if ip is not None and self.found.get(device) is not None and not is_one_of(self.found[device], ip):
+                return tr(
+                    "device {device} has {address}, not {other}",
+                    device=device,
+                    address=self.found[device],
+                    other=one_line(ip),
+                )
+        return ""

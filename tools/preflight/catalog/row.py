@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from hccl_tools.common.language import marked
+from hccl_tools.common.language import marked, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.record import Row as Rule
+from hccl_tools.common.words import short_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from tools.preflight.difference import Value
+
 MIB, GIB = 1 << 20, 1 << 30
 END_HOLDER = marked("wait for it, or end it there if it is left over from a job of yours: kill PID")
+_MOST_ENTRIES = 8  # of a list
+_ROOM = 400  # characters of a list
 
 
 class Equal(Rule):
@@ -71,6 +76,45 @@ class Row(Record):
     def is_family(self) -> bool:
         """Whether there are several such facts, each with a name."""
         return self.key.endswith(":")
+
+    def phrase(self, key: str, value: Value) -> str:
+        """What a host has: "MindSpore 2.3.0"; key: the name of the fact, which in a family is that of something."""
+        name = short_path(key.partition(":")[2]) if key.startswith("file:") else key.partition(":")[2]
+        if value is None and self.without:
+            return tr(self.without, name=name) if self.is_family else tr(self.without)
+        return tr(self._words(value), value=self.shown(value), name=name)
+
+    def between(self, least: Value, most: Value) -> str:
+        """The same of several hosts, whose values are from `least` to `most`."""
+        low, high = self.shown(least), self.shown(most)
+        if low == high:
+            return tr(self._words(least), value=low)
+        return tr(self.text, value=tr("{low} to {high}", low=low, high=high))
+
+    def _words(self, value: Value) -> str:
+        return self.one if self.one and value == 1 else self.text
+
+    def shown(self, value: Value) -> str:
+        """The value alone."""
+        if isinstance(value, bool):
+            return tr("yes") if value else tr("no")
+        if value is None:
+            return tr("none")
+        if self.unit == "bytes" and isinstance(value, (int, float)):
+            return _size(value)
+        if isinstance(value, float):
+            return f"{value:g}"
+        if isinstance(value, (str, int)):
+            return f"{value} {self.unit}" if self.unit else str(value)
+        shown = ", ".join(list(value)[:_MOST_ENTRIES])[:_ROOM]
+        more = len(value) - _MOST_ENTRIES
+        return tr("{names} and {number} more", names=shown, number=more) if more > 0 else shown
+
+
+def _size(number: float) -> str:
+    if number >= GIB:
+        return f"{number / GIB:.1f} GiB"
+    return f"{number / MIB:.1f} MiB" if number >= MIB else f"{number / 1024:.0f} KiB"
 
 
 class Fact(Rule):

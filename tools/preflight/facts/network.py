@@ -8,7 +8,7 @@ import socket
 import struct
 import sys
 
-from hccl_tools.machine import addresses, host, kernel_ports
+from hccl_tools.machine import addresses, host, sockets
 from hccl_tools.table.address import family, is_loopback, packed
 from tools.doctor import files
 
@@ -116,7 +116,7 @@ def _busy(question: Question, is_first: bool) -> list[str]:
     wanted = set(question.ports) if is_first else set()
     devices = host.nodes() if question.devices is None else question.devices
     wanted |= {question.hccl + device for device in devices[:_MOST_DEVICES]}
-    return [str(port) for port in sorted(kernel_ports.listening(wanted, files.ROOT))]
+    return [str(port) for port in sorted(sockets.listening(wanted, files.ROOT))]
 
 
 def _firewall() -> str | None:

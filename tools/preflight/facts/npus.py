@@ -7,7 +7,7 @@ import re
 
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.words import ranges
-from hccl_tools.machine import driver, hccn, host, nvidia_smi, programs
+from hccl_tools.machine import driver, hccn, host, npu_use, programs
 from hccl_tools.table.address import is_one_of
 
 TYPE_CHECKING = False
@@ -178,18 +178,18 @@ def collect_gpus(question: Question) -> dict[str, Value]:
         return facts
     asked = programs.ask_all(
         {
-            "gpus": nvidia_smi.ask(_FIELDS),
-            "holders": nvidia_smi.ask_holders(),
-            "event": nvidia_smi.ask(_SLOWED.format("event")),
-            "throttle": nvidia_smi.ask(_SLOWED.format("throttle")),
+            "gpus": npu_use.ask_gpus(_FIELDS),
+            "holders": npu_use.ask_gpu_holders(),
+            "event": npu_use.ask_gpus(_SLOWED.format("event")),
+            "throttle": npu_use.ask_gpus(_SLOWED.format("throttle")),
         },
-        nvidia_smi.SECONDS,
+        npu_use.GPU_SECONDS,
     )
     if asked["gpus"].status:
         return {**facts, "nvidia_smi": programs.said(asked["gpus"])}
-    slowed = nvidia_smi.rows(asked["throttle"] if asked["event"].status else asked["event"], 3)
-    gpus = nvidia_smi.rows(asked["gpus"], 5)
-    return {**facts, **_of_gpus(gpus, nvidia_smi.holders(asked["holders"]), slowed, question.devices)}
+    slowed = npu_use.gpu_rows(asked["throttle"] if asked["event"].status else asked["event"], 3)
+    gpus = npu_use.gpu_rows(asked["gpus"], 5)
+    return {**facts, **_of_gpus(gpus, npu_use.gpu_holders(asked["holders"]), slowed, question.devices)}
 
 
 def _missing_gpus(question: Question, number: int) -> list[str]:

@@ -1,17 +1,23 @@
-"""The machine: processors and memory, with a container's limits; the limits of this user; time zone and clock."""
+"""The machine: processors, memory, limits of the container and of the user, clock; and the versions of software."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import resource
+import sys
 import time
 
 from hccl_tools.common.numbers import whole_number
+from hccl_tools.machine import distributions, driver, interpreter
+from hccl_tools.machine.distributions import Distributions
+from hccl_tools.machine.driver import root
 from tools.doctor import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.preflight.difference import Value
     from tools.preflight.question import Question
 
@@ -24,6 +30,9 @@ _USED_MEMORY = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.u
 _QUOTA = "/sys/fs/cgroup/cpu/cpu.cfs_quota_us"
 _PERIOD = "/sys/fs/cgroup/cpu/cpu.cfs_period_us"
 _NO_LIMIT = 1 << 60  # bytes; the first version writes a limit near 2^63 where there is none
+_MOST_MODULES = 20  # of the program's modules
+WITHOUT_VERSION = "?"  # a module that can be imported, and that no distribution has
+_MINDSPORE = ("mindspore", "mindspore-ascend", "mindspore-gpu", "mindspore-dev")
 
 
 def collect(_: Question) -> dict[str, Value]:
@@ -114,3 +123,56 @@ def _processes() -> int | None:
         if most is not None:
             left.append(max(0, most - (used or 0)))
     return min((number for number in left if number is not None), default=None)
+
+
+def collect_software(question: Question) -> dict[str, Value]:
+    """The versions; one of MindSpore that is installed and cannot be imported counts, too."""
+    installed = Distributions()
+    return {
+        "python": sys.version.split()[0],
+        "mindspore": next(filter(None, (_version(installed.find(name)) for name in _MINDSPORE)), None),
+        "glibc": _glibc(),
+        "cann": (
+            driver.cann_version(question.cann, files.ROOT) if question.cann else driver.installed_cann(files.ROOT)[0]
+        ),
+        **{part: files.setting(f"{root()}/{part}/version.info", "Version") for part in ("driver", "firmware")},
+        **{f"package:{name}": version for name, version in _packages(question.modules, installed).items()},
+    }
+
+
+def _glibc() -> str | None:
+    try:
+        return (os.confstr("CS_GNU_LIBC_VERSION") or "").rpartition(" ")[2] or None
+    except (OSError, ValueError):  # another C library
+        return None
+
+
+def _version(found: tuple[str, str] | None) -> str | None:
+    return found and (found[1] or WITHOUT_VERSION)
+
+
+def _packages(modules: Iterable[str], installed: Distributions) -> dict[str, str | None]:
+    """{module: the version of its distribution, after its name where that is another one; None: not installed}."""
+    found: dict[str, str | None] = {}
+    for module in modules:
+        name = interpreter.PACKAGES.get(module, module)
+        version = _version(installed.find(name))
+        found[module] = version and (version if name == module else f"{name} {version}")
+    unknown = [module for module, version in found.items() if version is None]
+    owners = installed.owners(unknown) if unknown else {}
+    for module in unknown:
+        if module in owners:
+            found[module] = f"{owners[module][0]} {_version(owners[module])}"
+        elif distributions.is_module(module):
+            found[module] = WITHOUT_VERSION
+    return found
+
+
+def collect_bytecode(question: Question) -> dict[str, Value]:
+    """Packages that each start of Python compiles again, because nothing keeps their compiled files (.pyc).
+
+    A package whose files the next start writes is none of them.
+    """
+    modules = dict.fromkeys([*distributions.OF_RANKS, *list(question.modules)[:_MOST_MODULES]])
+    found = [each for each in distributions.look(modules, os.environ) if each.stays]
+    return {"uncompiled": [f"{each.name} ({each.folder})" for each in found]}

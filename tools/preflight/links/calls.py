@@ -1,4 +1,4 @@
-"""A host's connection to one port of another host; it is tried until it succeeds, or until the time is over."""
+"""A host's connection to one port of another host, tried until it succeeds or the time is over; and its own ports."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import socket
 import struct
 import time
 
-from tools.preflight.links import doors, talk
+from hccl_tools.common.language import tr
+from hccl_tools.common.record import Row
+from hccl_tools.machine import sockets
+from hccl_tools.table.address import family
+from tools.preflight.links import talk
 from tools.preflight.links.pairs import OPEN
-from tools.preflight.links.stream import Stream
+from tools.preflight.links.talk import Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
 # How a link can be; judging.py states what each means.
@@ -60,6 +64,7 @@ _SIOCOUTQ = 0x5411  # tcp(7)
 _MIN_RTT_AT = 148  # of struct tcp_info of <linux/tcp.h>, in microseconds
 _NO_RTT = 0xFFFFFFFF  # nothing has been measured
 _NO_LINGER = struct.pack("ii", 1, 0)
+BACKLOG = 1024  # connections that the kernel accepts before we do
 
 
 class Call:
@@ -81,7 +86,7 @@ class Call:
         """Begins a try.  Raises OSError."""
         self.found = {"stage": "connect"}
         self.look()
-        self.plug = socket.socket(doors.kind_of(self.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        self.plug = socket.socket(kind_of(self.address), socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         # The end is a reset: no port of this host stays taken for a minute, which could be one of the job's.
         self.plug.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
         self.plug.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -166,3 +171,70 @@ class Call:
 def unconfirmed(plug: socket.socket) -> int:
     """The bytes in the kernel that the other host has not confirmed."""
     return int(struct.unpack("i", fcntl.ioctl(plug.fileno(), _SIOCOUTQ, bytes(4)))[0])
+
+
+def is_address(text: str) -> bool:
+    """Whether it is an address, and not a name."""
+    return family(text) is not None
+
+
+def kind_of(address: str) -> int:
+    """The family of an address; IPv4 for a name."""
+    return family(address) or socket.AF_INET
+
+
+class Doors(Row):
+    """The ports on which a host listens.
+
+    of: {port: its socket}.  faults: {port: why there is none}.  passing: those of the faults that pass by themselves.
+    here: whether the host has the address.
+    """
+
+    of: dict[int, socket.socket]
+    faults: dict[int, str]
+    passing: list[int]
+    here: bool
+
+
+def listen(address: str, ports: Iterable[int]) -> Doors:
+    """Opens the ports.
+
+    address: empty where only a name is known.  Then the host listens at all of its own addresses, and so does one
+    that does not have the address itself, behind a translation of addresses say.
+    """
+    doors: dict[int, socket.socket] = {}
+    faults: dict[int, str] = {}
+    passing = []
+    kind = kind_of(address)
+    here = not address or _owns(kind, address)
+    at = address if address and here else ("::" if kind == socket.AF_INET6 else "0.0.0.0")
+    for port in ports:
+        door = socket.socket(kind, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the scheduler does
+            door.bind((at, port))
+            door.listen(BACKLOG)
+            doors[port] = door
+        except OSError as error:
+            door.close()
+            faults[port] = _why(error, port)
+            if error.errno == errno.EADDRINUSE and sockets.have_ended(sockets.of_port(port)):
+                passing.append(port)
+    return Doors(of=doors, faults=faults, passing=passing, here=here)
+
+
+def _owns(kind: int, address: str) -> bool:
+    try:
+        with socket.socket(kind, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError as error:
+        return error.errno != errno.EADDRNOTAVAIL
+    return True
+
+
+def _why(error: OSError, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return sockets.holder(port)
+    if error.errno == errno.EACCES:
+        return tr("only root may listen at a port below 1024")
+    return error.strerror or str(error)

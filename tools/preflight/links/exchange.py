@@ -15,10 +15,9 @@ import selectors
 import socket
 import time
 
-from tools.preflight.links import calls, doors, names, talk
+from tools.preflight.links import calls, names, talk
 from tools.preflight.links.calls import Call
-from tools.preflight.links.stream import Stream
-from tools.preflight.links.talk import Foreign
+from tools.preflight.links.talk import Foreign, Stream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,12 +72,12 @@ class Exchange:
         self.end = time.monotonic() + question["seconds"]
         self.quiet_at = time.monotonic() + question["quiet"]
         self.files = _more_files(_AT_ONCE + len(self.guests) + _MOST_STRANGERS + _SPARE_FILES)
-        self.doors = doors.listen(self._own_address(), question["listens"])
+        self.doors = calls.listen(self._own_address(), question["listens"])
         self.missing = {(guest.host, guest.port) for guest in self.guests.values() if guest.port in self.doors.of}
 
     def _own_address(self) -> str:
         found = self.question["address"]
-        return found if doors.is_address(found) else ""
+        return found if calls.is_address(found) else ""
 
     # ---- the loop --------------------------------------------------------------------------------
 
@@ -133,7 +132,7 @@ class Exchange:
 
     def begin(self, call: Call) -> None:
         """Begins one try; a call without an address is tried again."""
-        if not doors.is_address(call.address):
+        if not calls.is_address(call.address):
             found = self.names.of(call.address)
             if found is None:
                 call.status = calls.UNRESOLVED
@@ -266,7 +265,7 @@ class Exchange:
             "strangers": self.strangers,
             "began": self.began,
             "ended": self.ended,
-            "interfaces": names.interfaces([call.address for call in self.calls if doors.is_address(call.address)]),
+            "interfaces": names.interfaces([call.address for call in self.calls if calls.is_address(call.address)]),
         }
 
 

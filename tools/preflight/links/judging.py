@@ -12,7 +12,7 @@ from hccl_tools.common.words import named as numbered
 from hccl_tools.table.address import family, packed
 from tools.preflight.links import answers as forms
 from tools.preflight.links import calls, shapes, speeds
-from tools.preflight.links.broken import BLOCKS, SLOWS, SURPRISES, Broken, named, slow_remedy
+from tools.preflight.links.shapes import BLOCKS, SLOWS, SURPRISES, Broken, named, slow_remedy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

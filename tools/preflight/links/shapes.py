@@ -8,7 +8,11 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 
+from hccl_tools.common.language import tr
+from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
+from hccl_tools.common.words import clauses
+from hccl_tools.hosts import node_sets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
 # ONE_WAY: only from the hosts to the peers; back it works.  TOWARDS: the same, and the way back was not tried.
 IN, OUT, ALONE, APART, ONE_WAY, TOWARDS = "in", "out", "alone", "apart", "one way", "towards"
 _ENOUGH = 2  # links by which a host alone can be judged; a single link is a pair
+BLOCKS, SLOWS, SURPRISES = "blocks", "slows", "surprises"
+_MOST_NAMED = 6  # sets of hosts in a line
 
 
 class Shape(Row):
@@ -161,3 +167,34 @@ def _stars(kind: str, pairs: Pairs) -> list[Shape]:
             left[0, pair[0]].discard(pair)
             left[1, pair[1]].discard(pair)
     return found
+
+
+class Broken(Row):
+    """One problem.
+
+    level:  BLOCKS, SLOWS or SURPRISES.  key: link, mtu, slow, clock, address, port, untested or answer.
+    hosts:  of which `text` states something.  peers: the other ends; empty: all others.  ports: where it is so.
+    remedy: what to do, often a command.
+    """
+
+    level: str
+    key: str
+    hosts: tuple[str, ...]
+    peers: tuple[str, ...]
+    ports: tuple[int, ...]
+    text: str
+    remedy: str
+
+    def line(self) -> str:
+        """The problem as one line."""
+        return clauses(f"{named(self.hosts)}: {self.text}", self.remedy)
+
+
+def slow_remedy(host: str) -> str:
+    """What to do about a slow host or link."""
+    return tr("look for errors, drops and load: {command}", command=f"ssh {quote(host)} 'ip -s link; tc qdisc'")
+
+
+def named(hosts: tuple[str, ...]) -> str:
+    """The hosts as sets: node[3,7-9]."""
+    return node_sets.folded(hosts, _MOST_NAMED)

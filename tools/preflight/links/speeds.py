@@ -10,7 +10,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.record import Row
 from tools.preflight.links import calls, shapes
-from tools.preflight.links.broken import SLOWS, SURPRISES, Broken, named, slow_remedy
+from tools.preflight.links.shapes import SLOWS, SURPRISES, Broken, named, slow_remedy
 from tools.preflight.links.talk import BIG
 
 TYPE_CHECKING = False

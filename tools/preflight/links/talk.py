@@ -1,7 +1,7 @@
 """The conversation of two hosts on a connection: a greeting with a secret, their clocks, and a big transfer.
 
-Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came. stream.py moves
-the bytes.
+Each side is a generator: it yields what it sends and what it waits for, and gets the bytes that came.  Stream
+moves the bytes.
 
     caller    HELLO and its secret (48 bytes)     T (1)            B and 256 KiB
     visited   WELCOME, its secret, the address    two times (16)   K (1)
@@ -11,6 +11,7 @@ the bytes.
 from __future__ import annotations
 
 import hashlib
+import selectors
 import struct
 import time
 
@@ -19,6 +20,7 @@ from tools.preflight.links.pairs import FULL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable, Generator
     from typing import Any
 
@@ -33,6 +35,7 @@ _HELLO, _WELCOME = b"mslaunch hello  ", b"mslaunch welcome"
 _SEEN = 48  # bytes for an address, filled up with blanks
 _TIMES = struct.Struct("!dd")
 _BIG = bytes(BIG)
+_PIECE = 1 << 16  # bytes that are read at once
 
 
 class Want(Row):
@@ -124,3 +127,56 @@ def serve(guests: dict[bytes, Guest], seen: str, clock: Callable[[], float], cam
             said = b"K"
         else:
             raise Foreign
+
+
+class Stream:
+    """The socket of a connection, and the conversation on it."""
+
+    def __init__(self, plug: socket.socket, talk: Talk) -> None:
+        self.plug, self.talk = plug, talk
+        self.unsent = memoryview(b"")
+        self.want = Want(b"", 0)
+        self.came = bytearray()
+        self.missing = 0
+        self._step(next(talk))
+
+    def _step(self, want: Want) -> None:
+        self.want, self.unsent, self.missing = want, memoryview(want.send), want.size
+        self.came.clear()
+
+    @property
+    def events(self) -> int:
+        """The events for which a selector must wait."""
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if self.unsent else 0)
+
+    def go_on(self) -> bool:
+        """Moves what can be moved now; False: the conversation has ended.  Raises OSError and Foreign.
+
+        EOFError: the other side has closed the connection.
+        """
+        try:
+            while True:
+                if self.unsent:
+                    self.unsent = self.unsent[self.plug.send(self.unsent) :]
+                data = self.plug.recv(min(_PIECE, self.missing))
+                if not data:
+                    raise EOFError
+                if not self._take(data):
+                    return False
+        except BlockingIOError:
+            return True
+
+    def _take(self, data: bytes) -> bool:
+        """Bytes that came; False: they were the last ones.  Raises Foreign."""
+        self.missing -= len(data)
+        if self.want.kept:
+            self.came += data
+        begins = self.want.begins
+        if not self.came.startswith(begins[: len(self.came)]):
+            raise Foreign
+        if self.missing == 0:
+            try:
+                self._step(self.talk.send(bytes(self.came)))
+            except StopIteration:
+                return False
+        return True

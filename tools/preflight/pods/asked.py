@@ -10,7 +10,7 @@ import re
 
 from hccl_tools.common.language import tr
 from hccl_tools.hosts import hostfile
-from hccl_tools.machine import cann
+from hccl_tools.machine import driver
 from hccl_tools.table.address import family
 from tools.attempts.wire import Lost
 from tools.launch.engines import hccl_ports
@@ -58,7 +58,7 @@ def own(job: Job, place: Place) -> Question:
         files=job.program.files,
         modules=job.program.modules,
         set_here=OF_EACH,
-        cann=cann.active(),
+        cann=driver.active_cann(),
         hccl=hccl_ports.base() if job.hccl is None else job.hccl,
         devices=place.devices if job.devices is None else job.devices,
         slots=place.slots,

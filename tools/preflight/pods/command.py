@@ -1,35 +1,41 @@
-"""Runs preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh."""
+"""Runs preflight.sh without hosts in a pod of a job, and --preflight of run_pod.sh; what a pod receives of it."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import signal
 import socket
 import sys
 
 from hccl_tools.common import typed
 from hccl_tools.common.language import tr
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.quoting import harmless
+from hccl_tools.common.record import Record
+from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line, short
 from hccl_tools.hosts import elsewhere
 from tools.attempts.wire import Lost
-from tools.preflight import check, document, reach
-from tools.preflight.difference import BLOCKS
-from tools.preflight.pods import asked, place, result, spoke
+from tools.launch.hosts.launchers import digest_of
+from tools.launch.request import MAX_RANKS
+from tools.preflight import check, reach, words
+from tools.preflight.difference import BLOCKS, LEVELS
+from tools.preflight.pods import asked, hub, place
 from tools.preflight.pods.hub import Hub
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from tools.launch.planned import Plan
     from tools.preflight.pods.entrance import Alike
     from tools.preflight.pods.place import Place
-    from tools.preflight.pods.result import Result
     from tools.preflight.words import Found
 
     Say = Callable[[str], None]
+
+_MOST_OWN = 4  # differences of a pod in its line
+_LONGEST_LINE, _LONGEST_TEXT = 4000, 2000  # characters
 
 
 def run(
@@ -51,12 +57,12 @@ def run(
         if here.pods == 1 and here.number is not None:
             found = check.run(reach.over_ssh(reach.this_host(), {}, None, say), job)
             tell(found)
-            return document.STATUS[document.verdict(found)]
+            return words.STATUS[words.verdict(found)]
         if here.is_hub:
-            return document.STATUS[document.verdict(as_hub(here, job, options, say, tell))]
+            return words.STATUS[words.verdict(as_hub(here, job, options, say, tell))]
         result = as_spoke(here, job, options, say)
         tell_line(result.line)
-        return document.STATUS[result.verdict]
+        return words.STATUS[result.verdict]
 
 
 def _place(table: str | None, wait: int | None, say: Say) -> Place:
@@ -87,34 +93,34 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 
     options: of the command, which must be the same in all pods.  took: gets the result before the others do.
     """
-    hub = Hub(place, alike(place, options), say)
+    meeting = Hub(place, alike(place, options), say)
     try:
-        hub.meet()
-        if hub.pods is None:
+        meeting.meet()
+        if meeting.pods is None:
             text = tr("no pod has connected to port {port} within {seconds} s", port=place.port, seconds=place.wait)
             raise Refusal(REFUSED, clauses(text, tr("start the same command in all pods; see: kubectl get pods")))
         job = job.replace(ports=[place.scheduler] if place.scheduler else [])
         if place.number is not None:
-            hub.join(*spoke.beside(asked.own(job, place)))
-        names = hub.names()
-        found = check.run(reach.Way(hosts=names, slots={}, ask=hub.ask, addresses=hub.addresses()), job)
+            meeting.join(*hub.beside(asked.own(job, place)))
+        names = meeting.names()
+        found = check.run(reach.Way(hosts=names, slots={}, ask=meeting.ask, addresses=meeting.addresses()), job)
         stops = any(each.level == BLOCKS for each in found.differences)
-        found = found.replace(late=hub.is_late() and not stops)
+        found = found.replace(late=meeting.is_late() and not stops)
         took(found)
-        hub.tell(result.for_pods(found, hub.own_name()))
+        meeting.tell(for_pods(found, meeting.own_name()))
         return found
     finally:
-        hub.close()
+        meeting.close()
 
 
 def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> Result:
     """The hub's findings, in each other pod.  Raises Refusal."""
     job = job.replace(ports=[place.scheduler] if place.scheduler else [])
-    told = spoke.take_part(place, alike(place, options), asked.own(job, place), say)
+    told = hub.take_part(place, alike(place, options), asked.own(job, place), say)
     try:
-        return result.read(told)
+        return read(told)
     except Lost as error:
-        raise Refusal(REFUSED, tr("the result of the check cannot be read: {reason}", reason=error)) from error
+        raise refused("the result of the check cannot be read: {reason}", reason=error) from error
 
 
 def alike(place: Place, options: Sequence[str]) -> Alike:
@@ -123,11 +129,7 @@ def alike(place: Place, options: Sequence[str]) -> Alike:
     found = [(tr("the version of this project"), " ".join(version.words()), version.shown())]
     if options:
         found.append((tr("the command"), " ".join(options), short(" ".join(map(one_line, options)), 200)))
-    return [(label, _digest(text), shown) for label, text, shown in found]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return [(label, digest_of(text), shown) for label, text, shown in found]
 
 
 @contextlib.contextmanager
@@ -142,3 +144,81 @@ def heeding_the_kubelet() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+class Result(Record):
+    """The result that a pod has received. late: see Found."""
+
+    verdict: str
+    late: bool
+    hosts: int
+    line: str
+    findings: list[dict[str, str]]
+
+
+def for_pods(found: Found, hub: str) -> Callable[[str], dict[str, Any]]:
+    """Makes the result for one pod, by its name.  hub: the pod whose log has everything."""
+    total = words.summary(found)
+    common = {
+        "verdict": words.verdict(found),
+        "late": found.late,
+        "hosts": len(found.hosts),
+        "findings": words.findings(found),
+    }
+    return lambda pod: {**common, "line": _line(found, pod, hub, total)}
+
+
+def _line(found: Found, pod: str, hub: str, total: str) -> str:
+    """What differs here, and where to read the rest."""
+    if words.verdict(found) == words.GOOD:
+        return total
+    own = list(_own(found, pod))
+    more = len(own) - _MOST_OWN
+    told = [*own[:_MOST_OWN], *([tr("and {number} more", number=more)] if more > 0 else [])]
+    elsewhere = tr("the log of {pod} has all: {total}", pod=hub, total=total)
+    return clauses(*(told or [tr("{host}: nothing was found on it", host=pod)]), elsewhere)
+
+
+def _own(found: Found, pod: str) -> list[str]:
+    """The lines of differences that name the pod, with its name alone."""
+    lines = []
+    for each in found.differences:
+        groups = [group.replace(hosts=[pod]) for group in each.groups if pod in group.hosts]
+        if groups:
+            lines.append(one_line(words.line(each.replace(groups=groups), [pod, pod])))
+    return lines
+
+
+def read(told: Any) -> Result:
+    """The Result in what the hub has sent.  Raises Lost if it has another form."""
+    try:
+        verdict, hosts, line, listed = (told[name] for name in ("verdict", "hosts", "line", "findings"))
+        if (
+            verdict not in words.STATUS
+            or type(hosts) is not int
+            or not 1 <= hosts <= MAX_RANKS
+            or len(listed) > words.MOST_KEPT
+        ):
+            raise ValueError(verdict)
+        return Result(
+            verdict=verdict,
+            late=told["late"] is True,
+            hosts=hosts,
+            line=_text(line, _LONGEST_LINE),
+            findings=[_finding(each) for each in listed],
+        )
+    except (ValueError, TypeError, KeyError) as error:
+        raise Lost(tr("it sent an unknown message")) from error
+
+
+def _finding(each: Any) -> dict[str, str]:
+    level, text, remedy = each["level"], each["text"], each["remedy"]
+    if level not in LEVELS:
+        raise ValueError(level)
+    return {"level": level, "text": _text(text, _LONGEST_TEXT), "remedy": _text(remedy, _LONGEST_TEXT)}
+
+
+def _text(text: Any, longest: int) -> str:
+    if not isinstance(text, str):
+        raise TypeError(text)
+    return short(harmless(text), longest)

@@ -12,16 +12,15 @@ import socket
 from hccl_tools.common.language import tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Row
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import clauses
 from hccl_tools.hosts.ask import Answer
-from hccl_tools.machine import host
+from hccl_tools.machine import host, sockets
 from hccl_tools.table.address import family
 from tools.attempts import door, wire
 from tools.attempts.wire import Connection, Lost
-from tools.launch.engines import port_holder
 from tools.launch.request import MAX_RANKS
-from tools.preflight.pods import messages, pod_names
+from tools.preflight.pods import messages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,13 +85,12 @@ class Entrance:
             else:
                 self.door.open(_at_all_addresses(port))
         except OSError as error:
-            text = tr(
+            raise refused(
                 "cannot listen at {address} port {port} for the other pods: {reason}",
                 address=address or "*",
                 port=port,
-                reason=port_holder.words(port) if error.errno == errno.EADDRINUSE else error.strerror,
-            )
-            raise Refusal(REFUSED, text) from error
+                reason=sockets.holder(port) if error.errno == errno.EADDRINUSE else error.strerror,
+            ) from error
 
     def step(self, seconds: float) -> None:
         """Takes what happens within a second."""
@@ -126,16 +124,16 @@ class Entrance:
         guest.longest = guest.most_unsent = messages.LONGEST
         seen = _plain(guest.plug.getpeername()[0])
         self.here = self.here or _plain(guest.plug.getsockname()[0])
-        self.come[number] = Pod(guest, name if pod_names.is_name(name) else "", address if family(address) else seen)
+        self.come[number] = Pod(guest, name if messages.is_name(name) else "", address if family(address) else seen)
         self.reasons.pop(number, None)
         proof = messages.proof(self.place.job, nonce)
         self.door.take_in(guest, lambda: self.listen(number), proof, self.place.wait)
 
     def _of_both(self, number: int, name: str) -> tuple[str, str]:
         """What this pod is called, and one that comes."""
-        names = self.names({number: name} if pod_names.is_name(name) else {})
+        names = self.names({number: name} if messages.is_name(name) else {})
         own = self.place.number
-        return pod_names.own() if own is None else names[own], names[number]
+        return messages.own_name() if own is None else names[own], names[number]
 
     def fault(self, number: int, pods: int | None) -> str:
         """Why this pod cannot take part; empty if it can."""
@@ -172,13 +170,13 @@ class Entrance:
             return self.final_names
         told = {**{number: pod.name for number, pod in self.come.items()}, **(more or {})}
         if self.place.number is not None:
-            told[self.place.number] = pod_names.own()
-        return pod_names.choose(self.pods or 0, told, self.place.names)
+            told[self.place.number] = messages.own_name()
+        return messages.choose_names(self.pods or 0, told, self.place.names)
 
     def own_name(self) -> str:
         """The name of this pod; a pod without ranks has only its host name."""
         number = self.place.number
-        return pod_names.own() if number is None else self.names()[number]
+        return messages.own_name() if number is None else self.names()[number]
 
     def close(self) -> None:
         """Closes everything."""

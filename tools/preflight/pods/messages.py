@@ -3,28 +3,31 @@
     pod   hello JOB NUMBER NAME ADDRESS PODS NONCE, then digest and words of what must be alike    answer DOCUMENT
     hub   welcome PROOF SECONDS, or refused TEXT             asked DOCUMENT             verdict DOCUMENT
 
-The hub admits only pods that have the digest of the job. A pod answers only a hub that proves that it has the digest.
+The pods are called by their host names, which kubectl shows.  The hub admits only pods that have the digest of the job.
+A pod answers only a hub that proves that it has the digest.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import collections
 import hashlib
 import json
 import select
+import socket
 import time
 import zlib
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import Refusal
-from hccl_tools.hosts import answering
+from hccl_tools.hosts import answering, hostfile
 from tools.attempts import wire
 from tools.attempts.wire import Connection, Lost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
 LONGEST = 1 << 20  # bytes of a line
@@ -37,6 +40,7 @@ TO_PODS: dict[str, tuple[type, ...]] = {
     "asked": (str,),
     "verdict": (str,),
 }
+_LONGEST = 63  # characters of a host name
 
 
 class Denied(Refusal):
@@ -109,3 +113,25 @@ class Talk:
         left = end - time.monotonic()
         if left <= 0 or not poll.poll(left * 1000):
             raise Lost(tr("it does not answer"))
+
+
+def own_name() -> str:
+    """The name of this pod; empty if it is unknown."""
+    name = socket.gethostname().partition(".")[0]
+    return name if is_name(name) else ""
+
+
+def is_name(text: str) -> bool:
+    """Whether another pod may be called so."""
+    return 0 < len(text) <= _LONGEST and "@" not in text and hostfile.fault_of_host(text) is None
+
+
+def choose_names(pods: int, told: Mapping[int, str], known: Sequence[str]) -> list[str]:
+    """The names by number. told: host names, which several pods of one node may share; known: others."""
+    uses = collections.Counter(told.values())
+    found = []
+    for number in range(pods):
+        name = told.get(number, "")
+        usual = known[number] if number < len(known) else f"pod-{number}"
+        found.append(name if name and uses[name] == 1 else usual)
+    return found if len(set(found)) == pods else [f"pod-{number}" for number in range(pods)]

@@ -6,7 +6,6 @@ listens, on the scheduler's port: its service lets no other through.
 
 from __future__ import annotations
 
-import hashlib
 import os
 
 from hccl_tools.common.language import tr
@@ -17,9 +16,9 @@ from hccl_tools.common.words import clauses
 from hccl_tools.machine import host
 from tools.launch.engines import ports
 from tools.launch.engines.msrun import DEFAULT_PORT
+from tools.launch.hosts import launchers
 from tools.launch.pods import pod_job, pod_place, pod_table
-from tools.launch.pods.pod_table import NotReady
-from tools.launch.pods.pod_wait import TOO_LATE, Patience
+from tools.launch.pods.pod_table import TOO_LATE, NotReady, Patience
 from tools.launch.request import Request
 from tools.preflight.facts import files
 from tools.preflight.question import Place as TablePlace
@@ -121,8 +120,7 @@ def _wait(named: int | None, usual: int) -> int:
 
 
 def _digest(*parts: object) -> str:
-    text = " ".join(map(str, (f"preflight {VERSION}", *parts)))
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return launchers.digest_of(" ".join(map(str, (f"preflight {VERSION}", *parts))))
 
 
 def _own_address(job: PodJob) -> str:

@@ -7,7 +7,7 @@ import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.refusal import REFUSED, Refusal
+from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import one_line
 from hccl_tools.machine import programs
 from hccl_tools.table import device_range
@@ -61,8 +61,7 @@ def setting(wanted: Wanted, facts: Mapping[str, Facts]) -> Setting:
     """The settings of all jobs. facts: those of the hosts.  Makes the folder of their logs.  Raises Refusal."""
     starter = SRUN if wanted.slurm else MPIRUN if wanted.logins else HERE
     if starter == MPIRUN and not programs.on_path("mpirun"):
-        text = tr("--trial starts ranks on several hosts by mpirun, which is not on PATH; install Open MPI")
-        raise Refusal(REFUSED, text)
+        raise refused("--trial starts ranks on several hosts by mpirun, which is not on PATH; install Open MPI")
     npus = npus_of_each(wanted.hosts, facts)
     each = _ranks(wanted, starter, npus)
     return Setting(
@@ -85,12 +84,11 @@ def _folder(log_dir: str) -> str:
     try:
         os.makedirs(folder)
     except OSError as error:
-        text = tr(
+        raise refused(
             "{path} cannot be made: {reason}; name another folder by --log_dir",
             path=one_line(folder),
             reason=error.strerror,
-        )
-        raise Refusal(REFUSED, text) from error
+        ) from error
     return folder
 
 

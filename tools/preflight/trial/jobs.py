@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 
-from hccl_tools.common import any_json, documents
+from hccl_tools.common import documents
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import REFUSED, Refusal
@@ -138,7 +138,7 @@ def _places(record: Mapping[str, Any], hosts: Sequence[str], setting: Setting) -
     """{rank: its host, as the check calls it}."""
     names = {login.rpartition("@")[2]: host for host, login in setting.logins.items() if host in hosts}
     found = {}
-    for each in any_json.objects(record, "ranks"):
+    for each in documents.objects(record, "ranks"):
         if isinstance(each.get("rank"), int):
             name = str(each.get("host", hosts[0])).rpartition("@")[2]
             found[each["rank"]] = hosts[0] if setting.starter == HERE else names.get(name, name)
@@ -181,12 +181,12 @@ def _why(record: Mapping[str, Any], told: Sequence[Line], ranks: int, status: in
         last = [line.measure for line in told if line.rank == behind[0]][-1:]
         where = tr("after {measure}", measure=last[0]) if last else tr("before the ranks had joined")
         return tr("{text}; {ranks} stopped {where}", text=text, ranks=named("rank", behind), where=where), behind
-    outcome = any_json.part(record, "outcome")
+    outcome = documents.part(record, "outcome")
     first = str(outcome.get("first_failure"))
     if not first.isdigit() or int(first) >= ranks:
         return tr("the launch ended with exit code {status}", status=status), []
-    code = any_json.part(any_json.part(outcome, "members"), first).get("status", status)
-    raised = any_json.part(any_json.part(outcome, "diagnosis"), "exception")
+    code = documents.part(documents.part(outcome, "members"), first).get("status", status)
+    raised = documents.part(documents.part(outcome, "diagnosis"), "exception")
     text = tr("rank {rank} ended with exit code {status}", rank=first, status=short(code))
     if raised.get("type"):
         text += f": {short(raised['type'])}: {short(raised.get('message', ''), 120)}"
