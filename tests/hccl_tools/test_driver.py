@@ -127,8 +127,8 @@ def test_a_folder_that_this_user_may_not_look_into(installed):
         (Ended(4, "", "The device is not exist!"), "there is no such device here"),
         (Ended(11, "hccn_tool is busy, please try again.", ""), "it is busy"),
         (Ended(13, "The command is not supported on this product.", ""), "this product, or this container"),
-        (Ended(-11, "", ""), "see whether the driver is well"),
-        (Ended(1, "error: something went wrong", ""), "see whether the driver is well"),
+        (Ended(-11, "", ""), "check the driver: npu-smi info"),
+        (Ended(1, "error: something went wrong", ""), "check the driver: npu-smi info"),
     ],
 )
 def test_the_remedy_fits_the_cause(installed, ended, remedy):

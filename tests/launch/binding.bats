@@ -197,7 +197,7 @@ one_has_ended() {
   refused 2 '*ascend2p.sh: --bind_core=yes: write --bind_core, --bind_core=True or --bind_core=False; see: *' \
     launch ascend2p.sh --bind_core=yes config.yaml
   refused 2 "*--bind-numa='': write *" launch ascend2p.sh --bind-numa= config.yaml
-  refused 2 '*--bind_core and --bind_numa: give one: *' launch ascend2p.sh --bind_core --bind_numa config.yaml
+  refused 2 '*--bind_core and --bind_numa: give only one: *' launch ascend2p.sh --bind_core --bind_numa config.yaml
   refused 78 "*--bind_core: too few cores for the 4 ranks of this host: this launch may use only cores $A,$B; start fewer *" \
     launch ascend4p.sh --bind_core config.yaml
 }

@@ -227,7 +227,7 @@ def test_more_ranks_than_cores_are_refused(four_cores):
 
 
 def test_both_options_at_once_are_refused(four_cores):
-    with pytest.raises(Refusal, match="--bind_core and --bind_numa: give one"):
+    with pytest.raises(Refusal, match="--bind_core and --bind_numa: give only one"):
         planned(bind_numa="1")
 
 

@@ -61,7 +61,7 @@ def test_nodes_without_an_answer_and_with_a_bad_one_are_told(says):
     lines, _ = host_check.problems_of_nodes(request(), ["n1", "n2", "n3", "n4", "n5"])
     assert [text.partition(":")[0] for text in lines] == ["n[4-5]", "n[2-3]", "n1"]
     assert "no answer by srun: srun: error: no (exit 1); try: srun --overlap -w n4 true" in lines[0]
-    assert "is needed there" in lines[1] and "this project is neither at" in lines[2]
+    assert "does not answer there" in lines[1] and "this project is neither at" in lines[2]
 
 
 def test_this_node_is_not_asked_and_a_restart_asks_nobody(says, monkeypatch):

@@ -93,7 +93,7 @@ def test_a_rank_that_waits_for_data_holds_up_the_others(job):
     for _ in range(3):
         job.steps([5, 5, 5, 30], line=line)
     assert job.said == [
-        "rank 3 (device 7 of node1) makes each step 2.2 times as long for 30 steps "
+        "rank 3 (device 7 of node1) makes each step take 2.2 times as long for 30 steps "
         "(it waits 30 ms for data, the median rank 5 ms)"
     ]
 

@@ -140,8 +140,8 @@ def test_what_does_not_stop_it_is_told_and_kept_in_the_form_of_the_schema(hosts,
     [
         (["n1"], {}, "with one host there is nothing to compare"),
         ([], {"engine": "local", "facts": LocalFacts()}, "with one host there is nothing to compare"),
-        ([], {"engine": "msrun", "node_rank": 1}, "asks no other one"),
-        ([], {"engine": "local", "placement": "server"}, "asks no other one"),
+        ([], {"engine": "msrun", "node_rank": 1}, "checks no other host"),
+        ([], {"engine": "local", "placement": "server"}, "checks no other host"),
         ([], {"engine": "local", "placement": "pod"}, "with one host there is nothing to compare"),
     ],
 )
@@ -256,6 +256,6 @@ def test_a_file_of_that_name_that_is_not_ours_stays(world, hosts, text):
     logs.mkdir()
     (logs / "preflight.json").write_text(text)
     found = before_launch.look(plan(world, "n1", "n2"))
-    assert found.kept == "" and "preflight.json is another file" in found.remarks[-1]
+    assert found.kept == "" and "preflight.json is a different file" in found.remarks[-1]
     (logs / "preflight.json").unlink()
     assert before_launch.look(plan(world, "n1", "n2")).kept
