@@ -11,9 +11,9 @@ import sys
 import tarfile
 
 import documents
-import needs
 import pytest
 from bundles import MIB, PLOG, SECRET, change, of_job
+from suite import needs
 
 from tools.diagnosis import main
 from tools.diagnosis.bundle import cut, files, pages

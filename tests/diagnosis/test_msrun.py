@@ -11,7 +11,7 @@ import sys
 
 import pytest
 from logs.known import ENTRIES
-from needs import needs_packages
+from suite.needs import needs_packages
 
 from tools.diagnosis import answer, job_logs, words
 

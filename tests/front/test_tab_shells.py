@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from needs import need
+from suite.needs import need
 
 from hccl_tools.common import project
 from tools.front.tab import script

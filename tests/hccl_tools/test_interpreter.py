@@ -9,8 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import needs
 import pytest
+from suite import needs
 from suite.cases import for_each
 
 from hccl_tools.machine import interpreter

@@ -8,7 +8,7 @@ import time
 
 import pytest
 from locking import OTHER, Job, as_user, base, free_pid, start_as
-from needs import needs_root
+from suite.needs import needs_root
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import device_locks

@@ -4,8 +4,8 @@ import re
 import sys
 from types import SimpleNamespace
 
-import needs
 import pytest
+from suite import needs
 
 from hccl_tools.common.refusal import NotHere, Refusal
 from tools.launch.devices import device_check

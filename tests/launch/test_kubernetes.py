@@ -10,7 +10,7 @@ import sys
 import documents
 import pytest
 import yaml
-from needs import needs
+from suite.needs import needs
 
 from hccl_tools.common import version
 from tools.launch import monitored

@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 from locking import OTHER, Job, as_user, base
-from needs import needs_root
+from suite.needs import needs_root
 
 from hccl_tools.common.refusal import Refusal
 from tools.launch.devices import device_locks, lock_folders

@@ -13,7 +13,7 @@ import termios
 import time
 
 import pytest
-from needs import needs_packages
+from suite.needs import needs_packages
 
 from hccl_tools.common import project
 

@@ -2,8 +2,8 @@
 
 import example_checks
 import pytest
-from needs import needs, needs_packages
 from run_page.browsed import BROKEN, NARROW, PHONE, WIDE, WIDER, asked_for, axe_finds, axe_script, driving, show
+from suite.needs import needs, needs_packages
 
 from tools.pages import page_pictures
 from tools.preflight import page

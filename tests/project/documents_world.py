@@ -17,9 +17,12 @@ from pathlib import Path
 import documents_laptop
 import documents_output
 import pytest
-from needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]  # pytest has these; documents.py can be typed, too
+
+from suite.needs import need  # noqa: E402
+
 ENVIRONMENT = Path(sys.prefix)  # becomes the copy's .venv
 WORLDS = ("here", "npu", "stub", "lab", "laptop")
 _LIMIT = 300  # seconds for one block

@@ -1,5 +1,9 @@
 """Documents and code are in plain technical English; language.yaml lists what is not."""
 
+import os
+import subprocess
+import sys
+
 import documents
 import language
 import language_code
@@ -99,3 +103,21 @@ def test_figures_count_words_of_sentences():
     text = "# Title\n\nThree words here. Two words.\n\nCode is `a b c` one: e.g. This. (Four words are here.)\n"
     assert language.lengths(text) == [1, 3, 2, 6, 4]
     assert language.figures(text) == (5, 3, 6, 6)
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "printed"),
+    [
+        ("language.py docs/gpu.md", 0, "words per sentence"),
+        ("documents.py --help", 0, "--update PAGE"),
+        ("first_minutes.py", 2, "Exit: 0 made"),
+    ],
+)
+def test_the_programs_that_contributing_names_start_without_pytest(typed, code, printed):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    program, *words = typed.split()
+    ended = subprocess.run(
+        [sys.executable, f"tests/project/{program}", *words],
+        cwd=documents.ROOT, env=environment, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert ended.returncode == code and printed in ended.stdout + ended.stderr, ended.stderr

@@ -3,8 +3,8 @@
 import argparse
 import importlib
 
-import needs
 import pytest
+from suite import needs
 from suite.cases import for_each
 
 from hccl_tools.check import rules

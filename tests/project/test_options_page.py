@@ -4,8 +4,8 @@ import re
 import subprocess
 import sys
 
-import needs
 import pytest
+from suite import needs
 
 from tools.pages import commands, options_page, scripts_page, tab_options
 from tools.pages.commands import Help, Option

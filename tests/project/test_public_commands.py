@@ -11,7 +11,7 @@ import subprocess
 
 import documents
 import pytest
-from needs import need
+from suite.needs import need
 
 ROOT = documents.ROOT
 PAGE = "docs/public_commands.md"

@@ -6,8 +6,8 @@ import signal
 from pathlib import Path
 
 import documents
-import needs
 import pytest
+from suite import needs
 from suite.cases import for_each
 
 from hccl_tools.common import refusal

@@ -10,7 +10,7 @@ import documents
 import pytest
 import sites
 import yaml
-from needs import need_packages, needs, needs_packages
+from suite.needs import need_packages, needs, needs_packages
 
 from tools.pages import command_pages, commands, page_pictures, site
 

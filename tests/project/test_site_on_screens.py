@@ -2,8 +2,8 @@
 
 import pytest
 import sites
-from needs import needs, needs_packages
 from run_page.browsed import PHONE, WIDE, show
+from suite.needs import needs, needs_packages
 
 from tools.pages import page_pictures
 

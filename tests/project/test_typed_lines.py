@@ -6,7 +6,7 @@ from contextlib import closing
 import documents
 import pytest
 from documents_world import World
-from needs import needs
+from suite.needs import needs
 
 pytestmark = [pytest.mark.thorough, needs("mpirun")]
 

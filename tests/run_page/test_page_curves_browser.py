@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from browsed import WIDE, show
-from needs import needs, needs_packages
+from suite.needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
 from tools.run_page import document

@@ -8,7 +8,7 @@ import re
 
 import pytest
 from browsed import BROKEN, NARROW, PAPER, PHONE, WIDE, WIDER, asked_for, axe_finds, axe_script, driving, show
-from needs import needs, needs_packages
+from suite.needs import needs, needs_packages
 
 from tools.pages import example_states, page_pictures
 from tools.run_page import document, named

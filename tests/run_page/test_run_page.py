@@ -8,7 +8,7 @@ from pathlib import Path
 
 import json_pages
 import pytest
-from needs import needs_root
+from suite.needs import needs_root
 
 from hccl_tools.common import language
 from tools import report

@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 from browsed import WIDE, show
-from needs import needs, needs_packages
+from suite.needs import needs, needs_packages
 
 from hccl_tools.common import language
 from tools.pages import example_run, page_pictures

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from needs import need
+from suite.needs import need
 
 pytestmark = pytest.mark.thorough
 

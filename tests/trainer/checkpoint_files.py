@@ -1,6 +1,6 @@
 """Checkpoints of small networks for tests, as tools/train.py leaves them in the folders of ranks."""
 
-from needs import Later
+from suite.needs import Later
 
 from tools.trainer import checkpoints
 from tools.trainer.checkpoints import labels, saving, strategies

@@ -3,7 +3,7 @@
 import types
 
 import pytest
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
 from tools.progress import counting, lines, series

@@ -7,7 +7,7 @@ import types
 import pytest
 import ranks
 from checkpoint_files import RUN, values
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from tools import train
 from tools.trainer.checkpoints import choosing, labels, saving

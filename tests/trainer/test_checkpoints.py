@@ -5,7 +5,7 @@ import types
 
 import pytest
 from checkpoint_files import RUN, saved
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from hccl_tools.common.refusal import Refusal
 from tools.trainer import checkpoints

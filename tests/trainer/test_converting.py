@@ -7,7 +7,7 @@ import re
 import json_pages
 import pytest
 from checkpoint_files import RUN, WIDTH, cut_by_hand, saved, values
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from tools import convert_ckpt
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, strategies

@@ -7,7 +7,7 @@ import sys
 import types
 
 import pytest
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from hccl_tools.common import project
 from tools.trainer import request_file

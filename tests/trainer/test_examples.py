@@ -14,7 +14,7 @@ import sys
 
 import pytest
 import ranks
-from needs import Later, need, needs, needs_packages
+from suite.needs import Later, need, needs, needs_packages
 
 from hccl_tools.build import merging
 from hccl_tools.check import verdict

@@ -7,7 +7,7 @@ import types
 import pytest
 import ranks
 from checkpoint_files import cut_by_hand, saved
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from tools import convert_ckpt, export, predict
 from tools import eval as evaluation

@@ -7,7 +7,7 @@ import types
 
 import pytest
 import ranks
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 from test_datasets import idx
 
 from tools.config import config_file as configs

@@ -1,7 +1,7 @@
 """Networks, losses and metrics: their shapes, and their results, compared with NumPy."""
 
 import pytest
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 from hccl_tools.check import schema_check
 from tools.config import combinations, modes

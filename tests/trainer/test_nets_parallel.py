@@ -1,7 +1,7 @@
 """The networks that show a parallel mode, alone on this machine's processors, against NumPy."""
 
 import pytest
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 ms, nn, np = Later("mindspore"), Later("mindspore.nn"), Later("numpy")
 parallel = Later("tools.trainer.models.parallel")

@@ -8,7 +8,7 @@ import sys
 import types
 
 import pytest
-from needs import needs
+from suite.needs import needs
 
 from tools.config.unusable import Unusable
 from tools.trainer import job, place

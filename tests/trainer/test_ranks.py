@@ -9,7 +9,7 @@ import re
 
 import pytest
 import ranks
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 np = Later("numpy")
 

@@ -14,7 +14,7 @@ import time
 import jsonschema
 import pytest
 import ranks
-from needs import needs_packages
+from suite.needs import needs_packages
 
 pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pytest.mark.trains]
 SCHEMA = ranks.PROJECT / "schemas" / "launch.schema.json"

@@ -13,7 +13,7 @@ import time
 
 import pytest
 import ranks
-from needs import needs_packages
+from suite.needs import needs_packages
 
 pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pytest.mark.trains]
 EPOCHS, SAMPLES, BATCH = 20, 160, 8  # 10 steps an epoch for each of two ranks

@@ -1,7 +1,7 @@
 """Optimizers, loss scale, clipped gradients and mixed precision, each against NumPy."""
 
 import pytest
-from needs import Later, needs_packages
+from suite.needs import Later, needs_packages
 
 ms, np, nn, ops = Later("mindspore"), Later("numpy"), Later("mindspore.nn"), Later("mindspore.ops")
 models, optimizers = Later("tools.trainer.models"), Later("tools.trainer.optimizers")

@@ -4,8 +4,8 @@ import os
 
 import pytest
 from checkpoint_files import WIDTH, cut_by_hand, values
-from needs import Later, needs_packages
 from ranks import CONFIGS, config_without_eval, digits
+from suite.needs import Later, needs_packages
 
 from tools import convert_ckpt, strategy
 from tools.config import config_file, modes

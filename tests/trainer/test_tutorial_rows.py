@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import ranks
-from needs import need, needs_packages
+from suite.needs import need, needs_packages
 
 EXAMPLES = ranks.PROJECT / "examples"
 STUB = ranks.PROJECT / "tests" / "fixtures" / "stub_mindspore"
