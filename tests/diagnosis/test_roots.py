@@ -206,7 +206,7 @@ def test_ranks_that_never_came_to_the_communicator(job):
     it.write(0, 130, f"[InitGroupStage][DisplayConnectionedRank]connected rankinfo[LINE 0]: {came};")
     verdict = verdict_of(it.folder)
     assert (verdict.kind, [one.rank for one in verdict.roots], verdict.certainty) == ("missing", [1, 3, 5, 7], "sure")
-    assert "waited 120 s for 8 ranks, and 4 came" in verdict.sentence
+    assert "waited 120 s for 8 ranks, and 4 joined" in verdict.sentence
 
 
 def test_ranks_that_others_say_are_missing(job):

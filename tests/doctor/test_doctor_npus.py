@@ -77,7 +77,7 @@ def test_a_device_that_is_not_well(a3, health, status):
     bad = lines["device 5"]
     assert (bad.status, lines["device 4"].status, code) == (status, "ok", status == "problem")
     assert f"health {health}" in bad.text
-    assert "npu-smi info -t health -i 2 -c 1 says more" in bad.remedy  # two chips an NPU
+    assert "npu-smi info -t health -i 2 -c 1 shows more" in bad.remedy  # two chips an NPU
 
 
 def test_a_device_that_is_held_names_the_process(a3):

@@ -177,7 +177,7 @@ reported() {
   batch_runs '0: usr1; 1: usr1; 2: usr1; 3: usr1'
   scancel --signal=USR1 "$(squeue -h -o %i)"
   eventually grep -q 'exit 0' sbatch.out || fail "$(<sbatch.out)"
-  [[ "$(grep -c 'SIGUSR1: asking all ranks to save and to end' sbatch.out)" = 1 ]] || fail "$(<sbatch.out)"
+  [[ "$(grep -c 'SIGUSR1: asking all ranks to save and exit' sbatch.out)" = 1 ]] || fail "$(<sbatch.out)"
   [[ "$(<logs/latest/request.json)" = '{"GracefulExit": 1}' ]]
   grep -qx 'got SIGUSR1' logs/latest/rank_3.log
 }

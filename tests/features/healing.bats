@@ -54,7 +54,7 @@ members() {
 }
 
 @test "the launcher's own restarts are refused beside TaskD's, and so is what no rank could read" {
-  refused 2 'run_msrun.sh: --max_restarts: MS_ENABLE_TFT gives the ranks to TaskD, *' \
+  refused 2 'run_msrun.sh: --max_restarts: MS_ENABLE_TFT lets TaskD control the ranks *' \
     launch run_msrun.sh --worker_num 2 --max_restarts 1 config.yaml
   MS_ENABLE_TFT=ARF refused 78 'run_msrun.sh: MS_ENABLE_TFT: MindSpore cannot be imported with "ARF", *' launch run_msrun.sh --worker_num 2 config.yaml
 }

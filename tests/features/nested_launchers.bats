@@ -31,7 +31,7 @@ cpu() {
       bash "$SCRIPTS/run_mpirun.sh" --device_target CPU mpirun -n 2 python show.py
   fi
   refused 2 '*; type instead: bash *run_msrun.sh *' bash "$SCRIPTS/msrun_launcher.sh" 'msrun --worker_num 2 show.py' 2
-  refused 2 '*; type bash *run_msrun.sh in its place*' cpu bash -c 'cd . && msrun --worker_num 2 show.py'
+  refused 2 '*; type bash *run_msrun.sh instead of it, *' cpu bash -c 'cd . && msrun --worker_num 2 show.py'
 }
 
 @test "one rank may be a launcher, with a note" {

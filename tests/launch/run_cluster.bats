@@ -196,7 +196,7 @@ kept() {
 
 @test "servers that have names: messages have both" {
   named_table "node_0=127.0.0.2" "node_1=192.0.2.9"
-  cluster_refused 78 "*RANK_START 2 is the first rank of node_1 (192.0.2.9); this host is another: node_0 (127.0.0.2) has ranks 0 to 1; *" \
+  cluster_refused 78 "*RANK_START 2 is the first rank of node_1 (192.0.2.9); this host is a different server: node_0 (127.0.0.2) has ranks 0 to 1; *" \
     data hccl.json 4 2
 }
 

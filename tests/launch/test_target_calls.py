@@ -22,7 +22,7 @@ def said(world):
 def test_another_hardware_is_refused_on_cpu_only(said, line, target):
     assert said("Ascend", line) == said("GPU", line) == ""
     text = said("CPU", "def main():", f"    {line}")
-    assert text.startswith(f'net.py:3: the program itself asks for device_target "{target}", and this launch is on CPU')
+    assert text.startswith(f'net.py:3: the program itself asks for device_target "{target}", but this launch is on CPU')
     assert text.endswith("; --no_check starts the program all the same")
 
 

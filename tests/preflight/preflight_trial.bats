@@ -58,7 +58,7 @@ print([(d["fact"], d["groups"][0]["hosts"]) for d in r["differences"]], r["trial
   need mpirun ssh
   lab_up 3
   STUB_TRIAL='node0: exit 3; node1: exit 3; node2: exit 3' run --separate-stderr trial 3
-  [[ $status -eq 78 && $output == *'no job on several of these hosts passed'* && $output != *'leave out'* ]] || fail "$output $stderr"
+  [[ $status -eq 78 && $output == *'none of '*' jobs on several of these hosts passed'* && $output != *'leave out'* ]] || fail "$output $stderr"
 }
 
 @test "trial: a host has this project, and nothing else of ours, in another folder: its ranks find the program there" {

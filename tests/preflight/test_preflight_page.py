@@ -134,7 +134,7 @@ def test_what_hosts_took_is_a_table_with_those_that_fail_and_are_slow_first():
         "matmul",
     ]
     failed, middle, slow, device, *others, _ = rows_of(html)
-    assert failed[0] == ["✕", "node12", "fails"] and middle[0] == ["the", "middle", "of", "all"]
+    assert failed[0] == ["✕", "node12", "fails"] and middle[0] == ["the", "median", "of", "all"]
     assert slow[0] == ["!", "node5", "slow"] and slow[5] == ["24.1", "ms", "9.3", "times", "the", "usual"]
     assert device[0] == ["!", "node7", "slow"] and device[6] == ["4.28", "ms", "2.4", "times", "the", "usual"]
     assert len(others) == 4 and all(len(cells[0]) == 1 for cells in others)

@@ -245,7 +245,7 @@ def test_a_cause_that_is_not_sure_is_not_the_answer(run):
     assert "diagnose" in text  # what to do, where no cause is known
     page = document.of_runs([data])
     assert "<h3>The network needs more memory than the device has</h3>" in page
-    assert "it may have another reason" in page
+    assert "the rank may have failed for another reason" in page
 
 
 def test_the_root_is_the_answer_and_its_cause_is_told(run):

@@ -133,7 +133,7 @@ PY
   each_rank "rank 2 of 4 on 0 in mf_parallel2: *" "rank 3 of 4 on 1 in mf_parallel3: *"
   ends 78 '*launch.sh: run_multinode.sh starts 1 of the 2 ranks that this host has in the rank table; *' \
     zoo run_multinode.sh "python ../train.py" two.json [2,3] 4
-  ends 78 '*run_multinode.sh starts 2 ranks of 4*RANK_START 0 is the first rank of 10.255.255.1; this host is another: *' \
+  ends 78 '*run_multinode.sh starts 2 ranks of 4*RANK_START 0 is the first rank of 10.255.255.1; this host is a different server: *' \
     zoo run_multinode.sh "python ../train.py" two.json [0,2] 4
 }
 

@@ -180,8 +180,8 @@ def test_a_checkpoint_is_no_strategy_file(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("label", "devices", "how", "said"),
     [
-        (None, 2, {"name": "other"}, "is of another network: .*/old has no such other"),
-        (None, 2, {"tensor_map": (0, -1, -1)}, "is of another network: .*/old has no such w"),
+        (None, 2, {"name": "other"}, "belongs to another network: .*/old has no such other"),
+        (None, 2, {"tensor_map": (0, -1, -1)}, "belongs to another network: .*/old has no such w"),
         (None, 4, {}, "checkpoint file of rank[23] is needed .* but it is missing"),
         (OURS, 4, {}, "has the checkpoints of 2 ranks, and the strategy file of the job that saved is for 4"),
     ],
