@@ -159,7 +159,8 @@ only() {
   export STUB_DO='0: wait; 1: await go, exit 5'
   launch_behind ascend2p.sh --grace 1 config.yaml
   eventually ranks_up 0 1
-  eventually rm -rf gone # a process may write bytecode into it meanwhile
+  eventually [ -e "$STUB_OUT/scheduler.json" ] # it has imported all that it needs
+  eventually rm -rf gone                       # a process may write bytecode into it meanwhile
   touch "$STUB_OUT/rank_go.json"
   ended 5 '*rank 1 (device 1) exited with code 5 *1     1       5, failed first *this run cannot be explained: *exit 5; logs and launch.json are in *'
   [[ "$(launch_json 'r["outcome"]["first_failure"]')" = 1 ]]
