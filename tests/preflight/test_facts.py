@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from suite.cases import eventually
 
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.machine import distributions, host
@@ -245,7 +246,8 @@ def test_a_port_of_the_job_on_which_something_listens_is_said_on_the_first_host_
         port = server.getsockname()[1]
         assert network.collect(asked(tmp_path, ports=[port]))["busy_ports"] == [str(port)]
         assert network.collect(asked(tmp_path, ports=[port], first="b"))["busy_ports"] == []
-    assert network.collect(asked(tmp_path, ports=[port]))["busy_ports"] == []
+    # a busy kernel was seen to list a closed socket for a moment
+    eventually(lambda: network.collect(asked(tmp_path, ports=[port]))["busy_ports"] == [])
 
 
 def test_a_first_host_without_an_address_is_said_by_the_others(tmp_path):

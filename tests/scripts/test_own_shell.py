@@ -9,10 +9,10 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from suite.cases import eventually
 from suite.needs import need
 
 pytestmark = pytest.mark.thorough
@@ -364,13 +364,6 @@ def left(tmp_path):
         except OSError:  # it has ended, or is another user's
             continue
     return found
-
-
-def eventually(condition):
-    end = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < end, "never came true"
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ With parametrize each case is a test that costs time in each worker, before the 
 import contextlib
 import functools
 import inspect
+import time
 
 import pytest
 
@@ -91,3 +92,11 @@ def none(found, remedy=""):
     __tracebackhide__ = True
     found = [str(one) for one in found]
     assert not found, "\n".join([*found, *([remedy] if remedy else [])])
+
+
+def eventually(condition):
+    """Polls until the condition holds, for at most 30 s."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < end, "never came true"
+        time.sleep(0.02)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import documents
 import pytest
+from suite.cases import eventually
 
 from hccl_tools.machine import npu_use
 from tools.launch.engines import hccl_ports
@@ -129,7 +130,7 @@ def test_the_schedulers_port_is_named_with_who_listens_there():
         (found,) = watch.look()
         assert found.what.startswith(f"port {port} of MindSpore's scheduler is in use (process {os.getpid()} listens")
         assert held.remedy([found]) == f"ss -ltnp 'sport = :{port}'"
-    assert watch.look() == []
+    eventually(lambda: watch.look() == [])  # a busy kernel was seen to list a closed socket for a moment
 
 
 def test_hccls_ports_are_waited_for_unless_they_were_in_use_before_the_job():
