@@ -20,7 +20,7 @@ setup_training() {
   export PYTHON TEST_MARK
 }
 
-# Prepares an own folder with blanks, quotes and Chinese in its name, and a config.  Unsets the variables that the person
+# Prepares a separate folder with blanks, quotes and Chinese in its name, and a config.  Unsets variables that the person
 # who runs the tests may have set.
 setup_world() {
   set +T # as in `eventually`
