@@ -213,9 +213,7 @@ def faults(job):
 
 
 def test_once_for_a_code_and_rank_and_then_when_there_are_ten_times_as_many(faults):
-    line = (
-        "rank {} (device {}): 11:24:07 AISW_CANN_HCCL_029: an RDMA packet stayed without an answer after all retries, "
-    )
+    line = "rank {} (device {}): 11:24:07 AISW_CANN_HCCL_029: an RDMA packet got no answer after all retries, "
     line += "so the link or the peer failed"
     assert faults(0, CQE * 9) == [line.format(0, 4)]
     assert faults(1, CQE) == [line.format(0, 4), line.format(1, 5)]

@@ -37,7 +37,7 @@ watcher() {
   eventually says 'rank 1 (device 1): '
   eventually says device-lost-heartbeat
   eventually eval '[[ $(lines device-lost-heartbeat) == 2 ]]'
-  grep -Eqx "ascend2p.sh: rank 1 \(device 1\): [0-9:]{8} $CODE: an RDMA packet stayed without an answer .*" "$BATS_TEST_TMPDIR/stderr"
+  grep -Eqx "ascend2p.sh: rank 1 \(device 1\): [0-9:]{8} $CODE: an RDMA packet got no answer .*" "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143
   [[ $(lines "$CODE") == 1 && $(lines device-lost-heartbeat) == 2 ]] || fail "$stderr"
 }
