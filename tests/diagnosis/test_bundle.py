@@ -27,7 +27,7 @@ def test_a_run(bundled, failed_run):
         *("doctor.txt", "hccl_rank_table.json", "launch.json", "mpirun.log"),
         *("plog/rank_1/debug/plog/plog-7_20250619.log", "rank_0.log", "rank_1.env", "rank_1.log", "rank_1.stack"),
     ]
-    assert b"rank 1 failed first: no connection " in found["explanation.txt"]
+    assert b"rank 1 failed first: two devices did not connect " in found["explanation.txt"]
     assert b"(EI0006)" in found["explanation.txt"]
     assert b"a healthy machine" in found["doctor.txt"]
     assert b"Python 3." in found["versions.txt"]
@@ -55,7 +55,7 @@ def test_a_run_is_explained_alike_by_its_bundle(launched, bundled, failed_run, t
     bundled(failed_run)
     assert main.main([str(tmp_path / "out.tgz")]) == 0
     out, err = capsys.readouterr()
-    assert "cause: no connection between two devices " in out and "EI0006" in out and "/rank_1.log:2" in out
+    assert "cause: two devices did not connect within " in out and "EI0006" in out and "/rank_1.log:2" in out
     assert "in 4 logs" in err  # not the pages of the bundle
     assert "explanation.txt" not in out
 
