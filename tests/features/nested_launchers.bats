@@ -25,7 +25,7 @@ cpu() {
   refused 2 '*; type instead: bash *launch.sh --device_target CPU --nproc_per_node=2 show.py' cpu torchrun --nproc_per_node=2 show.py
   eval "${stderr##*type instead: }" >printed 2>&1
   grep -q 'rank 0 of 2' printed || fail "$(<printed)"
-  rm -r logs train.log
+  rm -rf logs train.log "${STUB_OUT:?}"/* # the scheduler may have begun, too
   if command -v mpirun >/dev/null; then
     refused 2 '*; type instead: bash *run_mpirun.sh * -n 2 python show.py' \
       bash "$SCRIPTS/run_mpirun.sh" --device_target CPU mpirun -n 2 python show.py

@@ -54,7 +54,7 @@ apart() {
   echo 'import shutil, sys; os.environ.get("RESUME") or (shutil.rmtree(os.getcwd()), sys.exit(1))' >>train.py
   ends 0 '*' bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder --max_restarts 1 train.py
   [[ "$(cat logs/latest/folders/rank_0/result.txt result.txt)" = $'0mine' ]]
-  rm -r logs train.log "${STUB_OUT:?}"/*
+  rm -rf logs train.log "${STUB_OUT:?}"/* # a scheduler may have begun, or not
   refused 2 "launch.sh: --rank_folder: ranks of this project's trainer do not overwrite each other's files" \
     bash "$SCRIPTS/launch.sh" -n 1 --device_target CPU --rank_folder "$PROJECT/configs/mnist/lenet5_digits.yaml"
 }

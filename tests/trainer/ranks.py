@@ -145,13 +145,13 @@ def run(folder, words, variables):
     )
 
 
-def start(folder, ranks, config, words, options=()):
+def start(folder, ranks, config, words, options=(), trainer=None, **variables):
     """Starts such a job in the background, in its own group, with the launcher's `options`; returns the Popen."""
     with open(folder / "output.txt", "w", encoding="utf-8") as output:
         return subprocess.Popen(
-            command(ranks, config, words, options=options),
+            command(ranks, config, words, trainer, options),
             cwd=folder,
-            env=_environment(),
+            env={**_environment(), **variables},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -19,6 +19,7 @@ pytestmark = [needs_packages("mindspore", "sklearn"), pytest.mark.thorough, pyte
 EPOCHS, SAMPLES, BATCH = 20, 160, 8  # 10 steps an epoch for each of two ranks
 STEPS = 10
 DEADLINE = 240
+ASKS = ranks.PROJECT / "tests" / "fixtures" / "trainers" / "asks_to_end.py"
 LINE = re.compile(r"^epoch: (\d+) step: (\d+), loss is (\S+)$", re.MULTILINE)
 
 
@@ -57,15 +58,15 @@ def wait_for(condition, job, what):
 
 def asked_at(folder, config, data, epoch, step, number):
     """Runs a job that gets the signal once rank 0 has done that step; returns (seconds to the last file, outcome)."""
-    job = ranks.start(folder, 2, config, words(data), options=["--grace", "60", "--console", "none"])
-    log = folder / "logs" / "latest" / "rank_0.log"
-    line = f"epoch: {epoch} step: {step}, loss"
-    wait_for(lambda: log.exists() and line in log.read_text(), job, line)
-    sent = time.time()
-    os.kill(job.pid, number)
+    asks = {"ASKS_AFTER": f"epoch: {epoch} step: {step}, loss", "ASKS_BY": str(int(number))}
+    file = folder / "launcher.pid"
+    options = ["--grace", "60", "--console", "none"]
+    job = ranks.start(folder, 2, config, words(data), options, ASKS, ASKS_FILE=str(file), **asks)
+    file.write_text(str(job.pid))
     assert job.wait(timeout=DEADLINE) == -number, (folder / "output.txt").read_text()
     labels = [path.stat().st_mtime for path in (folder / "logs" / "latest" / "ckpt").glob("rank_*/*.json")]
-    return max(labels) - sent, json.loads((folder / "logs" / "latest" / "launch.json").read_text())["outcome"]
+    outcome = json.loads((folder / "logs" / "latest" / "launch.json").read_text())["outcome"]
+    return max(labels) - file.stat().st_mtime, outcome
 
 
 @pytest.mark.parametrize("moment", range(int(os.environ.get("SAVE_REQUESTS", "1"))))
@@ -84,8 +85,9 @@ def test_a_job_that_is_asked_to_end_goes_on_as_if_nobody_had_asked(tmp_path, und
     before = losses(tmp_path)
     ends = [max(found) for found in before]
     assert ends[0] == ends[1] == (asked["epoch"], asked["step"])
-    options = ["--resume", "--console", "none"]
-    job = ranks.start(tmp_path, 2, config, words(data), options=options)
+    run = (tmp_path / "logs" / "latest").resolve()
+    options = [f"--resume={run}", "--console", "none"]
+    job = ranks.start(tmp_path, 2, config, words(data), options)
     assert job.wait(timeout=DEADLINE) == 0, (tmp_path / "output.txt").read_text()
     after = losses(tmp_path)
     for rank in (0, 1):
