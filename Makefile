@@ -40,7 +40,7 @@ test: $(call has,train test mpi lint docs browser) data open-mpi ## run all test
 	$(PYTEST) -q -n auto
 
 test-fast: $(call has,test) ## run the fast tests, without MindSpore, while you edit
-	$(PYTEST) -q -n auto -m 'not thorough'
+	$(PYTEST) -q -n auto -m 'not thorough and not slow'
 
 test-again: ## run the tests that failed in the last run again, one after the other, on a quiet machine
 	$(PYTEST) -q --last-failed --last-failed-no-failures none
@@ -56,7 +56,7 @@ open-mpi: $(call has,mpi)
 test-bare: $(call has,train test lint docs) data ## run the tests as on a machine without mpirun, Slurm, sshd and ip, except those that train
 	bash tests/bare.sh python tests/default_signals.py python -m pytest -q -n auto -m '$(BARE)'
 
-test-versions: $(call has,test) ## run the fast tests on every Python found, with the lowest and the highest package versions; ONLY=oldest: one of them
+test-versions: $(call has,test) ## run all but the thorough tests on every Python found, with the lowest and the highest package versions; ONLY=oldest: one of them
 	bash tests/versions.sh $(ONLY)
 
 chaos: $(call has,test) ## run launches with random faults for 10 minutes; FOR=60 SEED=7 ROUND=12: how long, and which; IMPORT_ONCE=1: all forked

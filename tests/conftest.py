@@ -94,7 +94,7 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if names_what_is_hidden(item.path):
                 item.add_marker("hidden")
-    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough")])
+    items.sort(key=lambda item: [item.get_closest_marker(mark) is None for mark in ("trains", "thorough", "slow")])
 
 
 def pytest_collection_finish():
@@ -131,9 +131,13 @@ def pytest_runtest_logreport(report):
     costs.add(report)
 
 
-def pytest_xdist_auto_num_workers():
-    """Three times the processors: most tests of launches wait for events, and few compute."""
-    return 3 * len(os.sched_getaffinity(0))
+def pytest_xdist_auto_num_workers(config):
+    """Three times the processors: most tests of launches wait for events, and few compute.
+
+    Fast tests hardly wait, and each worker takes seconds to collect all tests: then one more than the processors.
+    """
+    processors = len(os.sched_getaffinity(0))
+    return processors + 1 if "not slow" in config.option.markexpr else 3 * processors
 
 
 def pytest_xdist_make_scheduler(config, log):

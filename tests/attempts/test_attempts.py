@@ -355,6 +355,7 @@ def test_a_host_that_comes_twice(beside, port):
     assert ours.hears().startswith("end 0 255 second its launcher is disconnected: ")
 
 
+@pytest.mark.slow
 def test_a_thousand_hosts(beside, port):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 1300:

@@ -96,6 +96,7 @@ _TEXTS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(_TEXTS)
 def test_no_text_makes_reading_raise_anything_else(text):

@@ -89,6 +89,7 @@ def test_a_cause_without_a_rank(logs):
     ]
 
 
+@pytest.mark.slow
 def test_a_job_of_many_ranks(tmp_path):
     for seed in range(6):
         chance = random.Random(seed)
@@ -211,6 +212,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_hostile_log_prints_harmlessly(tmp_path, capsys, text, form):

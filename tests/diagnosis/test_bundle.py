@@ -84,6 +84,7 @@ def test_attempts(bundled, launched):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -19,6 +19,7 @@ from tools.diagnosis.bundle import archive, cut, make, pages
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_long_log_is_cut_at_ends_of_lines(bundled, failed_run):
     lines = b"".join(b"line %09d\n" % number for number in range(700_000))  # 10.5 MB
     (failed_run / "rank_0.log").write_bytes(lines)
@@ -140,6 +141,7 @@ def test_a_full_disk(failed_run, tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["run", "table.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_leaves_nothing(failed_run, tmp_path, doctor, number):
     """While the doctor works, whose process ends, too."""

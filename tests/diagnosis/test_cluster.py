@@ -163,6 +163,7 @@ def test_a_helper_that_says_its_rank_is_gone(told):
     assert found == ("killed", [1], "likely")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", [True, False])
 def test_thousands_of_ranks_that_came(told, fast, monkeypatch):
     if not fast:

@@ -182,6 +182,7 @@ def test_a_run_without_failure_has_nothing_to_explain(launched, diagnose):
     assert (folder / "launch.json").read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -199,6 +200,7 @@ def test_a_folder_that_holds_no_run(tmp_path, run, text, told):
     assert ended.stderr.count("\n") == 1 and told in ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "outcome",
     [
@@ -272,6 +274,7 @@ def test_a_reader_who_left_is_no_failure(launched, root):
     assert "diagnosis" in json.loads((folder / "launch.json").read_text())["outcome"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--oom_kills", "many", "a"], ["--oom", "1", "a"], ["--events"]])
 def test_wrong_arguments(run, arguments):
     ended = run("tools/diagnose.py", *arguments)

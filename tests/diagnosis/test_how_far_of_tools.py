@@ -76,6 +76,7 @@ def test_worker_processes_count_together(recorder, logs, monkeypatch):
     assert recorder.done == [("preparing the search", 4, 4), ("reading 2 logs", size, size)]
 
 
+@pytest.mark.slow
 def test_plot_log_counts_bytes(recorder, tmp_path, capsys):
     for rank in range(2):
         (tmp_path / f"rank_{rank}.log").write_text("".join(map(LINE.format, range(1, 100))))
@@ -85,6 +86,7 @@ def test_plot_log_counts_bytes(recorder, tmp_path, capsys):
     assert "rank" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run(recorder, tmp_path):
     document.write([example_run.make(str(tmp_path))], None)
     names, (reading, *_) = [what for what, _, _ in recorder.done], recorder.done

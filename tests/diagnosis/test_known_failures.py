@@ -40,6 +40,7 @@ def samples_in(target, kind):
     return [(entry, sample) for entry in asked for sample in entry.samples]
 
 
+@pytest.mark.slow
 @for_each("target, kind", itertools.product(known_failures.TARGETS, sorted({kind for e in ENTRIES for kind in e.logs})))
 def test_a_sample_is_taken_by_its_own_entry(target, kind):
     """One log has the samples of all entries, so far apart that each is a failure by itself."""
@@ -62,6 +63,7 @@ def test_every_sample_is_in_such_a_log():
     assert asked == {sample for entry in ENTRIES for sample in entry.samples}
 
 
+@pytest.mark.slow
 def test_the_compiled_table_is_that_of_the_files():
     """If not: python -m tools.logs.known_failures >tools/logs/known_failures.json"""
     with open(known_failures.COMPILED, encoding="utf-8") as file:
@@ -134,6 +136,7 @@ def test_a_good_log_has_no_known_failure():
     assert known_failures.by_lines(ENTRIES, log) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("language", "page"), [("en", "docs/when_it_fails.md"), ("zh", "docs/zh/when_it_fails.md")])
 def test_the_pages_are_what_the_table_says(root, language, page):
     told = "" if language == "en" else " zh"

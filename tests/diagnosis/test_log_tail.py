@@ -13,6 +13,7 @@ def log_of(root, name):
     return (root / "tests" / "fixtures" / "rank_logs" / f"{name}.log").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "raised", "line", "known"),
     [
@@ -52,6 +53,7 @@ def last_exception_of(tmp_path, source):
     return log_tail.last_exception(log_tail.read(str(log)).lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "kind", "message", "line"),
     [
@@ -151,6 +153,7 @@ def test_a_log_that_says_nothing(explained, log, told):
     assert diagnosis == {"exception": None, "matches": []}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "log",
     [
@@ -173,6 +176,7 @@ def test_a_progress_bar_is_what_a_terminal_shows(tmp_path):
     assert log_tail.read(str(tmp_path / "log")).lines == ["100%|###", "next", "99%"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "row", "place"), [("a\nb\n", 3, "rank_0.log:3"), ("a\n" * 200000, None, "rank_0.log")]
 )

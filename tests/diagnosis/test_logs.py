@@ -72,6 +72,7 @@ def test_whose_log_it_is(path, kind, host, rank, pid):
 # --- the two matchers -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not matcher.installed(), reason="needs hyperscan")
 def test_both_ways_find_the_same_in_the_samples_of_all_entries():
     for kind in owners.KINDS:
@@ -108,6 +109,7 @@ def test_what_comes_a_million_times_is_kept_a_few_times(fast):
 # --- bad input --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast", WHOLE)
 @pytest.mark.parametrize(
     "content",
@@ -240,6 +242,7 @@ def test_a_missing_path_is_refused(tmp_path, capsys):
     assert "a: No such file or directory" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_many_processes_read_what_one_reads(tmp_path, monkeypatch):
     job = plogs.Job(tmp_path / "logs", ranks=32)
     for rank in range(31):

@@ -372,6 +372,7 @@ LINES = (
 )
 
 
+@pytest.mark.slow
 @for_each("seed", range(150))
 def test_any_lines_of_hccl_have_a_verdict_or_none(tmp_path, seed):
     """Lines of all forms with any numbers, of any rank at any time: nothing raises, and words name each root."""

@@ -144,6 +144,7 @@ def plogged(folder, chance):
     return failed, not missing
 
 
+@pytest.mark.slow
 @for_each("seed", range(300))
 def test_a_wrong_root_is_never_sure(tmp_path, seed):
     chance = random.Random(seed)
@@ -191,6 +192,7 @@ def test_a_job_that_a_person_ended_has_no_root(tmp_path):
     assert verdict_of(tmp_path) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [printed, plogged])
 def test_with_all_logs_the_root_is_found(tmp_path, make):
     wrong, number = [], 0

@@ -20,16 +20,19 @@ def gpus(machine, monkeypatch):
     return machine
 
 
+@pytest.mark.slow
 def test_without_nvidia_smi_there_are_none(machine):
     machine.line("GPUs", "absent", "nvidia-smi is not on PATH")
     assert "MindSpore on GPUs" not in machine.lines()[0]
 
 
+@pytest.mark.slow
 def test_gpus_are_named_with_driver_and_compute_capability(gpus):
     gpus.line("GPUs", "ok", "2: NVIDIA A100, driver 535.1, compute capability 8.0")
     gpus.line("MindSpore on GPUs", "ok")
 
 
+@pytest.mark.slow
 def test_launches_run_on_the_gpus_where_there_are_some(gpus, monkeypatch):
     gpus.tool("nvidia-smi", 'echo "GPU 0: NVIDIA H200 (UUID: GPU-a)"')
     assert gpus.line("devices", "absent").remedy == "launches run with --device_target GPU"
@@ -37,6 +40,7 @@ def test_launches_run_on_the_gpus_where_there_are_some(gpus, monkeypatch):
     assert gpus.line("devices", "absent").remedy == "launches run with --device_target CPU"
 
 
+@pytest.mark.slow
 def test_the_gpus_that_a_variable_leaves(gpus, monkeypatch):
     assert "visible GPUs" not in gpus.lines()[0]
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
@@ -50,6 +54,7 @@ def test_an_old_driver_does_not_know_the_compute_capability(gpus):
     assert gpus.line("GPUs", "ok").text == "1: Tesla K80, driver 418.87"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "status", "said"),
     [
@@ -66,6 +71,7 @@ def test_an_nvidia_smi_without_gpus_is_told(gpus, script, status, said):
     gpus.line("GPUs", status, said)
 
 
+@pytest.mark.slow
 def test_what_mindspore_lacks_is_named(gpus):
     said = "Unsupported device target GPU. Load dynamic library: libmindspore_gpu.so.11.6 failed. libcublas.so.11: lost"
     gpus.mindspore(f"SAID = {said!r}", "def set_context(device_target):", "    raise RuntimeError(SAID)")

@@ -45,6 +45,7 @@ def limited(monkeypatch):
     return set_limit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("soft", "hard", "status", "remedy"),
     [
@@ -62,6 +63,7 @@ def test_open_files(machine, limited, soft, hard, status, remedy):
     assert bool(line.remedy) == bool(remedy)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("uid", "soft", "allowed", "status"),
     [(1000, 100, None, "problem"), (1000, 3000, None, "warning"), (1000, 9999, None, "ok"), (0, 100, None, "ok"),
@@ -76,6 +78,7 @@ def test_processes(machine, monkeypatch, limited, uid, soft, allowed, status):
     machine.line("processes", status)
 
 
+@pytest.mark.slow
 def test_memory_also_where_the_control_group_keeps_it(machine):
     machine.line("memory", "ok")
     for available, status in ((2000000, "warning"), (200000, "problem")):
@@ -132,6 +135,7 @@ def test_real_folders_are_measured_and_one_that_is_not_there_yet_where_it_would_
 # ---- network ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reserved", "status"),
     [
@@ -147,6 +151,7 @@ def test_hccls_ports_against_those_of_outgoing_connections(a3, reserved, status)
         assert line.remedy == f"sysctl -w net.ipv4.ip_local_reserved_ports={wanted}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("base", "status"), [("50000", "warning"), ("20000", "ok"), ("80", "problem"), ("x", "problem")]
 )
@@ -155,6 +160,7 @@ def test_hccls_ports_start_where_the_user_says(a3, monkeypatch, base, status):
     a3.line("HCCL's ports", status, base)
 
 
+@pytest.mark.slow
 def test_a_port_of_hccl_that_is_in_use(a3):
     row = "   0: 0100007F:{:04X} 00000000:0000 {} 00000000:00000000 00:00000000 00000000  0 0 1\n"
     rows = row.format(60007, "0A") + row.format(60008, "01")
@@ -162,6 +168,7 @@ def test_a_port_of_hccl_that_is_in_use(a3):
     assert a3.line("HCCL's ports", "warning").text == "60000-60031, in use: 60007"
 
 
+@pytest.mark.slow
 def test_the_ports_of_a_machine_without_npus(machine):
     machine.line("HCCL's ports", "ok", "without NPUs it does not matter")
     machine.line("scheduler's ports", "ok")
@@ -175,6 +182,7 @@ def test_the_schedulers_ports_are_those_of_the_planner():
     assert {ports.derived(seed) for seed in range(0, 20000, 7)} <= set(network.SCHEDULER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "status", "part"),
     [
@@ -212,6 +220,7 @@ def test_programs_that_are_not_there(machine):
     assert lines["chrt"].status == "warning"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "script", "name", "part"),
     [

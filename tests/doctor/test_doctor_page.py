@@ -23,6 +23,7 @@ def test_a_good_machine_without_npus_has_no_problem(machine):
     assert lines["OS"].text == "Kylin Linux Advanced Server V10"
 
 
+@pytest.mark.slow
 def test_a_good_machine_with_npus_is_ok_in_every_line_about_them(a3):
     lines, status = a3.lines()
     assert status == 0
@@ -33,6 +34,7 @@ def test_a_good_machine_with_npus_is_ok_in_every_line_about_them(a3):
     assert lines["device 3"].text == "Ascend910, health OK; address 192.168.100.4 (hccn_tool); free"
 
 
+@pytest.mark.slow
 def test_the_text_has_every_line_of_the_json_and_its_remedy(machine):
     _, text = machine.page()
     lines, _ = machine.lines()
@@ -42,6 +44,7 @@ def test_the_text_has_every_line_of_the_json_and_its_remedy(machine):
     assert text.splitlines()[-1].endswith("nothing here keeps a launch from working.")
 
 
+@pytest.mark.slow
 def test_a_chinese_reader_gets_the_page_in_chinese_and_the_json_in_english(machine):
     machine.monkeypatch.setenv("LAUNCH_LANG", "zh")
     language._catalogue.cache_clear()
@@ -66,6 +69,7 @@ def test_a_problem_is_exit_1_and_said_at_the_end(machine):
     assert text.endswith(": fix the problems before you launch.\n")
 
 
+@pytest.mark.slow
 def test_counts_and_status_of_the_json_are_those_of_its_lines(machine):
     found = json.loads(machine.page("--json")[1])
     json_pages.check("doctor.sh", found)
@@ -98,6 +102,7 @@ def test_a_closed_stdout_is_said(machine, monkeypatch, capsys):
     assert capsys.readouterr().err == "doctor.sh: stdout is closed, and the page goes there\n"
 
 
+@pytest.mark.slow
 def test_the_documents_name_every_line(a3, root):
     with_npus, _ = a3.lines()
     a3.set("fault_info", "fail")
@@ -110,6 +115,7 @@ def test_the_documents_name_every_line(a3, root):
 # ---- what the page may not say ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_environment_and_the_home_folder_are_not_in_the_page(a3, monkeypatch):
     monkeypatch.setenv("API_TOKEN", "hunter2hunter2")
     a3.mindspore(f"raise ImportError('{os.path.expanduser('~')}/lib/x.so: no such file')")
@@ -134,6 +140,7 @@ def test_addresses_of_the_public_internet_are_hidden(text, shown):
     assert page.masked(text) == shown
 
 
+@pytest.mark.slow
 def test_a_public_address_of_a_card_is_hidden(a3, cards):
     cards.set({device: f"29.1.137.{device + 1}" for device in range(16)})
     _, text = a3.page()

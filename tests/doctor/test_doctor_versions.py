@@ -15,6 +15,7 @@ def test_every_row_of_the_table_has_a_source_and_versions_that_can_be_compared()
             assert re.fullmatch(r"\d+\.\d+(\.\d+)?(\.?rc\d+)?", versions.canonical(version)), version
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mindspore", "cann", "status", "part"),
     [
@@ -37,6 +38,7 @@ def test_mindspore_with_cann(machine, mindspore, cann, status, part):
     machine.line("MindSpore with CANN", status, part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cann", "driver", "status", "part"),
     [
@@ -57,6 +59,7 @@ def test_cann_with_driver(machine, cann, driver, status, part):
     machine.line("CANN with driver", status, part)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "status"), [("OK", "ok"), ("NOK", "problem"), ("UNKNOWN", "unknown"), ("NOT SUPPORT", "unknown")]
 )
@@ -67,6 +70,7 @@ def test_driver_with_firmware_is_what_npu_smi_says(a3, word, status):
     assert code == (status == "problem")
 
 
+@pytest.mark.slow
 def test_driver_and_firmware_are_npu_smis_where_there_is_no_version_info(a3):
     for name in ("driver", "firmware"):
         (a3.root / f"usr/local/Ascend/{name}/version.info").unlink()
@@ -80,6 +84,7 @@ def test_the_driver_is_where_ascend_install_info_says(machine):
     assert machine.line("driver", "ok").text == "24.1.0"
 
 
+@pytest.mark.slow
 def test_cann_that_is_not_active_is_a_problem_where_there_are_npus(a3, monkeypatch):
     monkeypatch.delenv("ASCEND_HOME_PATH")
     assert a3.line("CANN", "problem").remedy == "source /usr/local/Ascend/cann/set_env.sh"
@@ -90,6 +95,7 @@ def test_the_older_place_of_cann(machine):
     assert machine.line("CANN", "ok").remedy == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
 
 
+@pytest.mark.slow
 def test_a_machine_with_npus_and_without_cann(a3, monkeypatch):
     monkeypatch.setenv("ASCEND_HOME_PATH", "/nowhere")
     a3.line("CANN", "problem")

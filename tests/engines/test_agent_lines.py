@@ -190,6 +190,7 @@ def launch(tmp_path):
 ALL_WELL = "say start 0 400000 h; say start 1 400001 h; say exit 0 0; say exit 1 0; printf last; "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("end", "status"), [("exit 0", 0), ("exit 7", 7), ("kill -KILL $$", 137)])
 def test_the_end_of_the_engine_is_kept_and_its_ranks_count(launch, end, status):
     code, document, log = launch(ALL_WELL + end)
@@ -198,12 +199,14 @@ def test_the_end_of_the_engine_is_kept_and_its_ranks_count(launch, end, status):
     assert [members[name]["status"] for name in ("0", "1", "mpirun")] == [0, 0, status]
 
 
+@pytest.mark.slow
 def test_ranks_that_mpirun_ends_because_of_one_that_nobody_knows(launch):
     """An agent was killed: mpirun ends the others, and then with 0."""
     code, document, _ = launch("say start 0 400000 h; say start 1 400001 h; say cancelled; say exit 1 143")
     assert (code, document["outcome"]["members"]["mpirun"]["status"]) == (143, 143)
 
 
+@pytest.mark.slow
 def test_what_an_attempt_has_left_behind_says_nothing_of_the_next_one(launch, tmp_path):
     wait = "until [[ -e {} ]]; do sleep 0.05; done"
     late = f'trap "" PIPE; touch away; {wait.format("second")}; echo "$S exit 0 9"; touch late'

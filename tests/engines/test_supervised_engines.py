@@ -323,6 +323,7 @@ def calls(do):
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["at once", "one by one", "fail", "local"])
 def test_the_work_for_thousands_of_ends_grows_with_their_number(how):
     def work(ranks):

@@ -17,6 +17,7 @@ cpu() {
   bash "$SCRIPTS/launch.sh" --device_target CPU -n 2 "$@"
 }
 
+# bats test_tags=slow
 @test "a launcher as the program is refused, with a line that works when pasted" {
   refused 2 "launch.sh: msrun starts ranks itself: * type instead: bash *run_msrun.sh --device_target CPU --worker_num=2*" \
     cpu msrun --worker_num=2 --local_worker_num=2 show.py

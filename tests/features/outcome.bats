@@ -23,11 +23,13 @@ explained() {
   [[ $stderr != *'the outcome is not'* && $stderr != *'no time'* ]] || fail "$stderr"
 }
 
+# bats test_tags=slow
 @test "a failure is explained by a process that is called before the last rank has ended" {
   failing
   explained
 }
 
+# bats test_tags=slow
 @test "that process is killed: another one explains" {
   failing
   kill -KILL "$EXPLAINER"
@@ -42,12 +44,14 @@ explained() {
   explained
 }
 
+# bats test_tags=slow
 @test "that process is stopped: it is woken" {
   failing
   kill -STOP "$EXPLAINER"
   explained
 }
 
+# bats test_tags=slow
 @test "SIGKILL of the launcher ends that process, too, also with the whole group, and if somebody has stopped it" {
   local how
   for how in one group stopped; do

@@ -88,6 +88,7 @@ def ended(run, feature):
     return outcome.get("findings", [])
 
 
+@pytest.mark.slow
 def test_it_looks_after_20_seconds_then_ever_more_rarely_and_only_where_logs_grow(run):
     feature = begun(run)
     looks = []
@@ -119,6 +120,7 @@ def test_a_finding_is_told_once_while_the_job_runs_and_once_in_the_report(run):
     assert (row["kind"], run.told) == ("not-finite", [text] * 2)
 
 
+@pytest.mark.slow
 def test_what_later_looks_find_about_the_same_is_said_once_and_reported_as_last_seen(run):
     feature = begun(run)
     for seconds, steps, bad in ((30, 20, []), (70, 40, [(0, 30)]), (150, 60, [(0, 30)])):

@@ -60,6 +60,7 @@ differs() {
   grep -q "^mine $FIXTURES/stub_mindspore:$BATS_TEST_TMPDIR:$" logs/latest/rank_1.log
 }
 
+# bats test_tags=slow
 @test "exit codes, signals and errors are those of each rank" {
   printf '%s\n' 'import atexit, heavy, os, sys, signal' 'atexit.register(print, "at the end", flush=True)' \
     'if os.environ["RANK_ID"] == "1":' '    exec(sys.argv[1])' >rank.py
@@ -74,6 +75,7 @@ differs() {
   nobody_left
 }
 
+# bats test_tags=slow
 @test "an import that forks cannot share is named, and each rank imports for itself" {
   local line why
   printf 'import heavy\n' >program.py
@@ -94,6 +96,7 @@ LINES
   nobody_left
 }
 
+# bats test_tags=slow
 @test "a parent that dies before it has forked all ranks ends the job" {
   printf 'import heavy\n' >program.py
   printf 'import os, signal\nprint("in the parent", flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n' >heavy.py
@@ -103,6 +106,7 @@ LINES
   nobody_left
 }
 
+# bats test_tags=slow
 @test "a signal, or SIGKILL of the launcher, while the parent imports or the ranks run leaves nothing" {
   local hold='import os, time; open(os.path.join(os.environ["STUB_OUT"], "held"), "w").close(); time.sleep(600)'
   printf 'import heavy\nprint("rank")\n' >program.py
@@ -124,6 +128,7 @@ LINES
   eventually nobody_left
 }
 
+# bats test_tags=slow
 @test "a restart has a fresh parent" {
   printf 'import os, heavy\nos._exit(0 if "RESUME" in os.environ else 3)\n' >program.py
   printf 'import os\nprint("heavy imported by", os.getpid(), os.environ.get("RESUME"), flush=True)\n' >heavy.py
@@ -133,6 +138,7 @@ LINES
   [[ $(cut -d ' ' -f 4 logs/latest/rank_0.log) != "$(cut -d ' ' -f 4 logs/latest/restart_1/rank_0.log)" ]]
 }
 
+# bats test_tags=slow
 @test "a hang shows where the program of each rank is, and nothing of ours" {
   printf 'import heavy, threading\ndef stuck():\n    threading.Event().wait()\nstuck()\n' >program.py
   ends 124 '*in wait*called from stuck (*program.py:3)*' cpu --hang_timeout 1 --import_once=heavy program.py
@@ -146,6 +152,7 @@ LINES
   [[ "$(<logs/latest/rank_1.log)" = 'note: the program sets GLOG_v, which was read at the import: leave out --import_once' ]] || fail "$(<logs/latest/rank_1.log)"
 }
 
+# bats test_tags=slow
 @test "what is random differs from rank to rank" {
   python -c 'import numpy' || skip 'needs numpy'
   printf '%s\n' 'import multiprocessing, random, numpy' \
@@ -157,6 +164,7 @@ LINES
   done
 }
 
+# bats test_tags=slow
 @test "what cannot be meant is refused; what cannot be forked is said, and starts as ever" {
   printf 'import heavy\n' >program.py
   refused 2 '*--import_once=a-b: is not the name of a module*' cpu --import_once=a-b program.py

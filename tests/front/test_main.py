@@ -61,6 +61,7 @@ def test_every_script_is_a_preset():
         assert words.split()[:1] == [name][: bool(words)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, status, said",
     [
@@ -100,6 +101,7 @@ def test_a_launch_may_be_named(tmp_path):
     assert (ended.returncode, ended.stdout) == (0, "ran\n"), ended.stderr
 
 
+@pytest.mark.slow
 def test_the_version_is_the_same_everywhere():
     said = mslaunch("--version").stdout
     assert said.startswith("mindspore-launch 1.")
@@ -124,6 +126,7 @@ def test_python_variables_and_folders_of_the_user_do_not_steer_it(tmp_path):
     assert ended.stdout.splitlines()[-1] == f"rank 0 {paths}"
 
 
+@pytest.mark.slow
 def test_a_config_of_the_project_is_found_from_every_folder(tmp_path):
     name = "configs/mnist/lenet5_digits.yaml"
     words = ["run_cpu", "--dry_run", "--no_check", name]

@@ -249,6 +249,7 @@ _WORDS = ["--resume", "--bind_core", "-n", "-H", "-x", "--bogus", "--", "-", "="
 _WORDS += ["ascend4p", "--log_dir=", "--mca", "-m", "'", '"a', "\\", "--nnodes", "run_cluster", "8", "--completion"]
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # other tests run at the same time
 @given(
     st.lists(

@@ -77,6 +77,7 @@ def terminal(request, tmp_path):
     found.close()
 
 
+@pytest.mark.slow
 def test_commands_options_and_values(terminal):
     assert terminal.typed("mslaunch diagn") == ["diagnose"]
     assert terminal.typed("mslaunch table bui") == ["table", "build"]
@@ -87,6 +88,7 @@ def test_commands_options_and_values(terminal):
     assert terminal.typed("mslaunch ascend8p --keep_p") == ["ascend8p", "--keep_plogs"]
 
 
+@pytest.mark.slow
 def test_files_folders_programs_and_runs(terminal):
     folder = terminal.folder
     (folder / "train_me.py").touch()
@@ -111,6 +113,7 @@ def test_files_folders_programs_and_runs(terminal):
 HOSTILE = ["$(touch gone).py", "`touch gone`.py", "a;touch gone;.py", "b 'c\" d.py", "e*&|.py"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_of_a_file_is_never_carried_out(terminal, name):
     folder = terminal.folder

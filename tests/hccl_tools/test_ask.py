@@ -172,6 +172,7 @@ def test_this_host_is_asked_without_ssh(hosts, build, monkeypatch):
     assert hosts.calls() == []
 
 
+@pytest.mark.slow
 def test_the_users_command_reaches_the_hosts(hosts, build, monkeypatch):
     monkeypatch.setenv("OMPI_MCA_plm_rsh_agent", "ssh -p 7")
     monkeypatch.setenv("OMPI_MCA_plm_rsh_args", "-q")
@@ -199,6 +200,7 @@ def same_addresses(hosts):
     shutil.copy(hosts.folder / "10.99.0.3" / "hccn.conf", hosts.folder / "10.99.0.2" / "hccn.conf")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -368,6 +370,7 @@ def test_another_program_than_ssh_gets_no_options_of_ssh():
     assert ssh.words(["rsh", "-k"], "node1", "true", listens=True) == ["rsh", "-k", "node1", "true"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_what_runs_on_the_hosts(hosts, root):
     for name in ("10.99.0.3", "10.99.0.2"):
         for device in range(8):

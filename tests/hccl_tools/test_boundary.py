@@ -60,6 +60,7 @@ def test_what_a_closed_stderr_would_get_does_not_go_to_stdout(world, words):
     assert (ended.returncode, ended.stdout) == (2, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", COMMANDS)
 @pytest.mark.parametrize(("stdout", "lines"), [("full", 1), ("closed", 0)])
 def test_a_stdout_that_cannot_be_written_is_exit_2_without_a_traceback(run, cards, world, program, stdout, lines):

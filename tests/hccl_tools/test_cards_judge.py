@@ -1,11 +1,14 @@
 import json
 
+import pytest
+
 from hccl_tools.hosts import cards_judge
 from hccl_tools.table import rank_table
 
 PROGRAM = "hccl_tools/check_network.py"
 
 
+@pytest.mark.slow
 def test_on_one_server_partners_are_of_one_subnet_as_on_910a(cards, table, world, run):
     addresses = {device: f"192.168.{100 + device % 4}.{100 + device // 4}" for device in range(8)}
     edits = {f"/server_list/0/device/{device}/device_ip": address for device, address in addresses.items()}

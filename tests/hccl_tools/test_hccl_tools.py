@@ -176,6 +176,7 @@ def test_addresses_that_make_no_good_table_are_named(build, cards, addresses, wo
     refused(build("--device_num", f"[0,{len(addresses)})"), 1, *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["0,1,4,5", "[2,6)", "[0,3)", "[3,10)"])
 @pytest.mark.parametrize("generation", [None, "A2", "A3"])
 def test_groups_of_910a_do_not_hold_elsewhere(build, cards, text, generation):

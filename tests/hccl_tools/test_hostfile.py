@@ -157,6 +157,7 @@ def test_what_is_no_set_of_hosts(text, words):
         hostfile.parse_words(text)
 
 
+@pytest.mark.slow
 def test_the_time_for_a_long_list_grows_with_its_length(monkeypatch):
     """A search that looked for the end of the list behind each comma would take minutes."""
     names = [f"node{number}" for number in range(60_000)]
@@ -167,6 +168,7 @@ def test_the_time_for_a_long_list_grows_with_its_length(monkeypatch):
         hostfile.parse(b"n[1-60]\nm[1-60]\n", "h")
 
 
+@pytest.mark.slow
 def test_a_line_of_blanks_takes_no_time():
     """To try each run of blanks from each of its blanks on would take minutes: the suite's limit of time ends it."""
     blanks = " " * 2_000_000

@@ -34,6 +34,7 @@ def places(value):
             yield from places(value[key])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 @settings(max_examples=60, deadline=None)
 @given(st.data())

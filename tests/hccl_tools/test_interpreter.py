@@ -100,6 +100,7 @@ def test_a_command_checks_before_it_imports_what_may_not_be_there(command):
     assert {name.partition(".")[0] for name in before} <= allowed
 
 
+@pytest.mark.slow
 @for_each("command", [command for command in COMMANDS if command != "tools/launch/main.py"])
 @for_each("version", ["3.6", "3.7", "3.8"])
 def test_a_real_old_python_says_so_at_once(version, command):
@@ -113,6 +114,7 @@ def test_a_real_old_python_says_so_at_once(version, command):
     assert f" is Python {version}; 3.9 or later is needed; " in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "module"),
     [
@@ -150,6 +152,7 @@ def test_without_a_package_no_command_shows_a_traceback(command, module, tmp_pat
 ALONE = [command for command in COMMANDS if command.count("/") == 1]
 
 
+@pytest.mark.slow
 @for_each("command", ALONE)
 def test_a_command_that_was_copied_without_its_project_says_what_it_needs(tmp_path, command):
     copy = shutil.copy(ROOT / command, tmp_path)

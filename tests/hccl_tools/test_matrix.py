@@ -139,6 +139,7 @@ def test_every_format_to_every_other_or_what_is_missing_by_its_name(command, sou
         assert "--" in err.splitlines()[0].partition("; ")[2]  # the option that gives it
 
 
+@pytest.mark.slow
 @for_each("target", JOB)
 @for_each("source", JOB)
 def test_with_facts_every_format_becomes_every_other_and_comes_back(command, world, source, target):
@@ -348,6 +349,7 @@ def written(found, target, *facts, layer=None):
     return writing.write(job.only(found, form)[0], form, form)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 99), st.sampled_from(["1.0", "1.2", "1.1"]))
 def test_version_2_0_there_and_back_by_a_list_of_hosts_is_the_same_table(sizes, seed, target):

@@ -192,6 +192,7 @@ def test_every_rule_documents_what_why_and_the_remedy(rule):
     assert all(rule.words())
 
 
+@pytest.mark.slow
 @for_each("table", good_tables.FORMATS, ids=lambda table: table.__name__)
 @for_each("junk", [None, 3, "x", [], {}, [[]], [None], [{}], True, 2.5], ids=repr)
 def test_no_rule_stumbles_over_what_is_malformed(table, junk):

@@ -132,6 +132,7 @@ def schema_names(root):
     return sorted(path.name[: -len(".schema.json")] for path in (root / "schemas").glob("*.json"))
 
 
+@pytest.mark.slow
 def test_every_schema_is_a_schema(root):
     for name in schema_names(root):
         Draft202012Validator.check_schema(schema_check.load_schema(name))

@@ -63,6 +63,7 @@ gets() {
   ends 78 'launch.sh: MindSpore cannot use GPUs: *' bash "$SCRIPTS/launch.sh" -n 2 --device_target GPU net.py
 }
 
+# bats test_tags=slow
 @test "our trainer as a program, in MindOCR's words: it gets the target of the launch, and that is said" {
   local -r config=$PROJECT/configs/rec/crnn/crnn_resnet34_zh.yaml train=$PROJECT/tools/train.py
   local words
@@ -87,6 +88,7 @@ gets() {
     bash "$SCRIPTS/launch.sh" -n 2 --device_target CPU python -u net.py
 }
 
+# bats test_tags=slow
 @test "another trainer does not get the default config of a script, which is ours" {
   refused 78 '*has no file data_batch_1.bin; *CIFAR-10*' cpu run.sh --train_script "$PROJECT/tools/train.py" . 2
   gets "['program.py', '--lr', '1']" cpu run.sh --train_script program.py . 2 -- --lr 1

@@ -64,6 +64,7 @@ resumes() {
   [[ $output == *"train.resume_from="*"/runs/$1/ckpt"* ]] || fail "$output"
 }
 
+# bats test_tags=slow
 @test "the newest run, a named run, and the link latest" {
   a_run ascend2p-20260101T000000Z-1
   a_run ascend2p-20260102T000000Z-1
@@ -82,6 +83,7 @@ resumes() {
   [[ $output == *"train.resume_from="*"/resumed"* ]] || fail "$output"
 }
 
+# bats test_tags=slow
 @test "a word that is neither a run nor an argument is refused with both spellings" {
   mkdir runs
   refuses 2 '*--resume runs/no: this is not the folder of a run*--resume=FOLDER*--resume=newest runs/no;*' --resume runs/no config.yaml
@@ -92,6 +94,7 @@ resumes() {
   refuses 2 '*PROGRAM or CONFIG is missing*' --resume
 }
 
+# bats test_tags=slow
 @test "words that are arguments stay arguments" {
   mkdir runs data_set
   refuses 78 '*--resume: no run of config.yaml in runs has checkpoints*' --resume config.yaml
@@ -118,6 +121,7 @@ resumes() {
     launch ascend2p.sh --log_dir runs --dry_run config.yaml -- --ckpt runs/latest/ckpt
 }
 
+# bats test_tags=slow
 @test "our trainer typed as a program goes on in the same way" {
   local -r train=$PROJECT/tools/train.py
   mkdir runs

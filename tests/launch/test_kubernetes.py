@@ -69,6 +69,7 @@ def test_every_file_is_part_of_a_way():
         assert names == set(load(FOLDER / way / "kustomization.yaml")["resources"])
 
 
+@pytest.mark.slow
 @needs_kubernetes_validate
 @pytest.mark.parametrize("of_kubernetes", VERSIONS)
 @pytest.mark.parametrize("way", WAYS)
@@ -95,6 +96,7 @@ def test_the_kinds_of_operators_have_the_fields_that_are_documented(way):
     assert not jsonschema.Draft7Validator(schema).is_valid(wrong)
 
 
+@pytest.mark.slow
 @needs("kubectl")
 @pytest.mark.parametrize("way", WAYS)
 def test_kustomize_builds_every_way(way):

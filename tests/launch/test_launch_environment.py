@@ -64,6 +64,7 @@ def test_only_the_number_of_a_tutorial_is_in_the_plan(monkeypatch):
     assert "DEVICE_NUM" not in exports({"device_num": "8"})
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("plain")
 @pytest.mark.parametrize(
     ("text", "told"),

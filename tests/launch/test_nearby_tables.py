@@ -133,6 +133,7 @@ def test_the_cards_are_asked_once_and_only_where_a_table_fits(write, monkeypatch
     assert len(asked) == 1  # to build one
 
 
+@pytest.mark.slow
 def test_a_table_of_65536_ranks_is_not_checked_for_a_launch_of_two(write, monkeypatch):
     write("rank_table_large.json", *[8] * 8192)
     examined = []

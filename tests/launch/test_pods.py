@@ -371,7 +371,7 @@ def test_a_pod_of_a_table_without_addresses_is_found_by_its_number():
     content = rank_list(0, 1, 0, 1)
     assert own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=1))) == 1
     assert own(rank_list(0, 1), job()) == 0
-    with pytest.raises(Refusal, match="nothing says which pod this is; set MS_NODE_RANK"):
+    with pytest.raises(Refusal, match="no variable or option gives this pod's number; set MS_NODE_RANK"):
         own(content, job())
     with pytest.raises(NotReady, match="has the ranks of 2 pods, and MS_NODE_RANK is 2"):
         own(content, job().replace(node=Fact(source="MS_NODE_RANK", value=2)))

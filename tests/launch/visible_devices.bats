@@ -67,6 +67,7 @@ ranks_on() {
   [[ "$(device_ids)" = "$2 " ]] || fail "DEVICE_ID: $(device_ids)"
 }
 
+# bats test_tags=slow
 @test "as many ranks as devices are visible, the table for the physical ones, and DEVICE_ID counts from 0" {
   ASCEND_RT_VISIBLE_DEVICES=4,5 ends 0 '*ASCEND_RT_VISIBLE_DEVICES=4,5: DEVICE_ID 0,1 for devices 4,5*' on_npus launch.sh
   ranks_on 4,5 '0 1'
@@ -77,6 +78,7 @@ ranks_on() {
   [[ "$(of_table)" = '4 5 6 7' ]]
 }
 
+# bats test_tags=slow
 @test "--devices has physical ids, also under the variable; hidden ones are refused" {
   ASCEND_RT_VISIBLE_DEVICES=4,5,6,7 on_npus launch.sh --devices '[6,8)'
   ranks_on 6,7 '2 3'
@@ -86,6 +88,7 @@ ranks_on() {
     on_npus launch.sh --devices '[0,2)'
 }
 
+# bats test_tags=slow
 @test "scripts with devices of their own take as many visible ones, or say that there are too few" {
   ASCEND_RT_VISIBLE_DEVICES=0,1,2,3 ends 0 '*for devices 0-3, in place of the script'\''s devices 4-7*' on_npus ascend4p.sh config.yaml
   ranks_on 0,1,2,3 '0 1 2 3'
@@ -95,6 +98,7 @@ ranks_on() {
     on_npus ascend8p.sh config.yaml
 }
 
+# bats test_tags=slow
 @test "a list that CANN would not read whole is refused" {
   local text
   for text in '4,,5' a 4-7 4,4 -1 '' 9 '1, 2'; do
@@ -103,6 +107,7 @@ ranks_on() {
   all_refused
 }
 
+# bats test_tags=slow
 @test "engines: the ranks of mpirun count among the visible devices, too" {
   need mpirun
   ASCEND_RT_VISIBLE_DEVICES=4,5 on_npus run_mpirun.sh config.yaml
@@ -113,6 +118,7 @@ ranks_on() {
   clean
 }
 
+# bats test_tags=slow
 @test "engines: msrun, also in a container" {
   need_mindspore
   PYTHONPATH=$FIXTURES/quick_msrun # the real msrun; its trainers are stubs
@@ -132,6 +138,7 @@ ranks_on() {
   CUDA_VISIBLE_DEVICES=-1 refused 78 '*CUDA_VISIBLE_DEVICES=-1 hides all GPUs*' "${STUBBED[@]}"
 }
 
+# bats test_tags=slow
 @test "two jobs with other visible devices run side by side, and a third that shares one is refused" {
   stubbed launch.sh --device_target Ascend
   export STUB_DO='0: wait; 1: wait'
@@ -188,6 +195,7 @@ squeue_has_a_job() {
   [[ "$(squeue --noheader --format=%T)" == RUNNING ]]
 }
 
+# bats test_tags=slow
 @test "a container with some devices of its host: the table has the host's numbers, DEVICE_ID those of CANN" {
   device_nodes 4 5
   ends 0 '*CANN counts the devices in /dev: DEVICE_ID 0,1 for devices 4,5*' "${IN_CONTAINER[@]}" \
@@ -196,6 +204,7 @@ squeue_has_a_job() {
   [[ "$(of_table)" = '4 5' ]]
 }
 
+# bats test_tags=slow
 @test "a container: other scripts, and the variable, which has places there" {
   device_nodes 4 5 6 7
   local -r trainer=(--train_script "$FIXTURES/stub_trainer.py")
@@ -209,6 +218,7 @@ squeue_has_a_job() {
     "${IN_CONTAINER[@]}" bash "$SCRIPTS/launch.sh" "${trainer[@]}"
 }
 
+# bats test_tags=slow
 @test "two containers of one host, whose ranks have the same DEVICE_ID, run side by side" {
   local -r command=(bash "$SCRIPTS/launch.sh" --train_script "$FIXTURES/stub_trainer.py")
   device_nodes 4 5
@@ -224,6 +234,7 @@ squeue_has_a_job() {
   end_by TERM 143
 }
 
+# bats test_tags=slow
 @test "hccl_tools.py and doctor.sh have the same picture" {
   ASCEND_RT_VISIBLE_DEVICES=4,5 ends 0 '*2 ranks on devices 4,5, addresses from hccn_tool*' \
     python "$PROJECT/hccl_tools/hccl_tools.py" --stdout
@@ -235,10 +246,12 @@ squeue_has_a_job() {
   [[ $output == *'visible devices'*'ASCEND_RT_VISIBLE_DEVICES=4,5: DEVICE_ID 0,1 for devices 4,5'* ]] || fail "$output"
 }
 
+# bats test_tags=slow
 @test "what the container runtime reads limits no rank, and that is said" {
   ASCEND_VISIBLE_DEVICES=4,5 ends 0 '*note: ASCEND_VISIBLE_DEVICES=4,5 does not limit the ranks*8 ranks on devices 0-7*' on_npus launch.sh
 }
 
+# bats test_tags=slow
 @test "the driver's tools are found in their own folder" {
   need_namespaces "to install the driver" -m
   # shellcheck disable=SC2016 # for the inner shell
@@ -274,6 +287,7 @@ squeue_has_a_job() {
   [[ "$(device_ids)" = '0 1 ' && "$(recorded rank_0 '"RANK_TABLE_FILE" in r["env"]')" = False ]]
 }
 
+# bats test_tags=slow
 @test "devices that are left out: others take their places, and the rank table has those" {
   ends 0 '*--exclude 0: the ranks run on devices 1,2*' on_npus ascend2p.sh --exclude 0 config.yaml
   [[ "$(device_ids)" = '1 2 ' && "$(of_table)" = '1 2' ]]

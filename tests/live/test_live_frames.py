@@ -99,6 +99,7 @@ def test_a_curve_is_drawn_once(watched):
     assert not [line for line in found if line.startswith("loss 0") and line.endswith("▁")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 2, 10, 33, 79, 99, 100, 101])
 @pytest.mark.parametrize("height", [1, 5, 13, 19, 22, 31])
 def test_no_size_is_too_odd(watched, width, height):
@@ -161,6 +162,7 @@ def test_many_slow_ranks_have_three_sentences_and_the_others_their_numbers(watch
     assert found[3:] == ["ranks 9, 11: slow, too"]
 
 
+@pytest.mark.slow
 def test_problems_of_very_many_ranks_take_no_more_lines(watched):
     view = watched(300, silent=range(0, 300, 2), nan=[])
     assert len(sentences.in_short(view)) < 600

@@ -350,6 +350,7 @@ def test_the_memory_on_npus():
 # --- how it looks -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1, 20, 80, 200])
 @pytest.mark.parametrize("height", [1, 6, 24, 50])
 def test_a_frame_fits_the_terminal(run, width, height):

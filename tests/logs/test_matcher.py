@@ -125,6 +125,7 @@ def line_of(chance, wanted, samples):
     return b"epoch: %d step: %d, loss is %f" % (chance.randrange(9), chance.randrange(99), chance.random())
 
 
+@pytest.mark.slow
 @for_each("kind", owners.KINDS)
 @for_each("number", range(8))
 def test_all_lines_are_found(number, kind, monkeypatch):
@@ -199,6 +200,7 @@ HARD_WORK = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HARD_WORK)
 def test_hostile_logs_take_bounded_time(name):
     """2 MB each; a second each on a slow machine is what the search took that tried all texts."""
@@ -255,6 +257,7 @@ def odd(source):
     return wanted, matcher.matcher_of(wanted, matcher.installed())
 
 
+@pytest.mark.slow
 @for_each("source", ODD)
 @for_each("text", [MANY, "".join(char for char in MANY if char.isascii())])
 @for_each("popular", [0, 400])
@@ -275,6 +278,7 @@ def line_at(block, place):
     return block[place : (block + b"\n").index(b"\n", place)].decode()
 
 
+@pytest.mark.slow
 @needs_hyperscan
 @for_each("number, kind", enumerate(owners.KINDS))
 def test_hyperscan_finds_the_same(number, kind):

@@ -84,15 +84,18 @@ def is_known(text: str) -> bool:
     return bool(known_failures.by_lines(ENTRIES, [HEAD + text.replace("\n", " ")]))
 
 
+@pytest.mark.slow
 def test_every_text_is_known_or_knowingly_not(texts):
     new = sorted(text for text in texts if text not in UNKNOWN and not is_known(text))
     assert new == [], "write a rule for what is new, or add it to mindspore_texts.yaml with the reason"
 
 
+@pytest.mark.slow
 def test_no_text_is_both(texts):
     assert [text for text in UNKNOWN if is_known(text)] == []
 
 
+@pytest.mark.slow
 def test_enough_is_known(texts):
     """The launch texts that people meet; the extraction finds them, and a rule takes each."""
     for words in (

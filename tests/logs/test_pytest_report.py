@@ -94,6 +94,7 @@ def log_of(tmp_path):
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("source", "kind", "message", "line"), CASES, ids=NAMES)
 def test_the_exception_of_a_failed_test_is_named_with_its_line(log_of, source, kind, message, line):
     lines = log_of(source, "-s")
@@ -104,6 +105,7 @@ def test_the_exception_of_a_failed_test_is_named_with_its_line(log_of, source, k
     assert lines[found.row].startswith("E  ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words", [("--tb=short",), ("--tb=native",), ("--tb=line",), ("-v",), ("--color=yes",), ("-q",)]
 )
@@ -115,23 +117,27 @@ def test_however_pytest_shows_it(log_of, words):
     assert found.file.endswith("test_train.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [(), ("--tb=short",)])
 def test_the_function_is_known_too(log_of, words):
     assert log_tail.last_exception(log_of(PATHS, *words)).function == "path_of"
 
 
+@pytest.mark.slow
 def test_without_a_report_the_summary_names_the_test(log_of):
     lines = log_of(PATHS, "--tb=no")
     assert log_tail.last_exception(lines) is None
     assert pytest_report.summary(lines) == ["FAILED test_train.py::test_training - KeyError: 'DATAPATH'"]
 
 
+@pytest.mark.slow
 def test_what_a_test_prints_is_not_its_exception(log_of):
     printed = "def test_training():\n    print('E   KeyError: 1')\n    print('a.py:9: KeyError')\n    1 / 0\n"
     found = log_tail.last_exception(log_of(printed))
     assert (found.type, found.line) == ("ZeroDivisionError", 4)
 
 
+@pytest.mark.slow
 def test_the_last_word_counts(log_of):
     lines = log_of(PATHS, "-s")
     later = ["Traceback (most recent call last):", '  File "a.py", line 3, in f', "ValueError: later"]
@@ -139,11 +145,13 @@ def test_the_last_word_counts(log_of):
     assert log_tail.last_exception([*lines, *later]).type == "ValueError"
 
 
+@pytest.mark.slow
 def test_tests_that_passed_say_nothing(log_of):
     lines = log_of("def test_training():\n    print('E   KeyError: 1')\n", "-s")
     assert log_tail.last_exception(lines) is None and pytest_report.summary(lines) == []
 
 
+@pytest.mark.slow
 def test_the_source_that_pytest_shows_is_no_event(log_of):
     source = "def test_training():\n    if False:\n        raise OSError('No space left on device')\n    1 / 0\n"
     lines = log_of(source, "-s")
@@ -156,11 +164,13 @@ def test_a_banner_of_another_program_hides_nothing():
     assert log_tail.without_source(lines) == lines
 
 
+@pytest.mark.slow
 def test_many_failed_tests_without_a_place_take_no_time():
     """To look for each place up to the end of the log would take minutes: the suite's limit of time ends it."""
     assert pytest_report.exception(["= FAILURES =", *["_ t _", "E   X: y"] * 40_000]) is None
 
 
+@pytest.mark.slow
 def test_a_report_that_breaks_off(log_of):
     lines = log_of(PATHS, "-s")
     for end in range(len(lines)):

@@ -3,6 +3,7 @@
 import io
 import re
 
+import pytest
 from known import ENTRIES
 from suite.cases import for_each, none
 
@@ -33,6 +34,7 @@ def begins_line(entry):
     return any(source.startswith("^") for source in entry.sources)
 
 
+@pytest.mark.slow
 @for_each("entry, kind", SAMPLES, ids=lambda case: f"{case[0].code} in a log of the kind {case[1]}")
 def test_a_sample_in_a_log_is_taken_by_its_own_entry(entry, kind):
     scan.use(ENTRIES)

@@ -130,6 +130,7 @@ def right(job, tmp_path):
     return answer(folder)
 
 
+@pytest.mark.slow
 @for_each("form", MIXED.values())
 def test_one_file_of_all_ranks(job, right, form, tmp_path):
     path = written(tmp_path / "mixed", "run.log", mixed(job, form))
@@ -137,6 +138,7 @@ def test_one_file_of_all_ranks(job, right, form, tmp_path):
     assert answer(path.parent) == right
 
 
+@pytest.mark.slow
 @for_each("form", NAMED.values())
 def test_files_with_names_of_others(job, right, form, tmp_path):
     for rank, text in job.items():
@@ -220,6 +222,7 @@ def test_a_master_is_rank_0(tmp_path):
     assert answer(tmp_path)[0] == [1]
 
 
+@pytest.mark.slow
 def test_memory_and_cost_do_not_grow_with_the_lines():
     voices, line = Voices(), b"[1,%d]<stderr>:" + b"x" * 50 + b"\n"
     block = b"".join(line % (number % 100) for number in range(50_000))

@@ -46,6 +46,7 @@ $1
 PY
 }
 
+# bats test_tags=slow
 @test "a terminal gets a progress bar as it is written, before the rank ends" {
   cat >bar.py <<'END'
 import os, sys, time
@@ -64,6 +65,7 @@ until(b"\r100%|#\r\n")
 rest()' bash "$SCRIPTS/ascend1p.sh" --device_target CPU --train_script bar.py "${HCCN[@]}" config.yaml
 }
 
+# bats test_tags=slow
 @test "a message takes the place of a bar, and does not hang on its end" {
   cat >bar.py <<'END'
 import os, sys, time
@@ -95,12 +97,14 @@ fails_after() {
     "${HCCN[@]}" config.yaml
 }
 
+# bats test_tags=slow
 @test "8 MB of a progress bar are one short line of the report" {
   fails_after 'out.write(b"".join(b"\r%8d%%" % n for n in range(800000)))'
   [[ $stderr == *'the last lines of '*$':\n      799999%\n'* ]] || fail "${stderr:0:2000}"
   ((${#stderr} < 2000)) || fail "${#stderr}"
 }
 
+# bats test_tags=slow
 @test "the report bounds lines and bytes, and marks what it cuts" {
   fails_after 'out.write(b"".join(b"%d\n" % n for n in range(100)) + b"x" * 1000 + b"\n")'
   [[ $stderr == *$':\n    86\n'*$'    99\n    xxx'*$'x ...\n'* && $stderr != *$'    85\n'* ]] || fail "$stderr"
@@ -114,6 +118,7 @@ fails_after() {
   [[ $stderr == *$'    red\\x1b]0;evil\\x07\\x1b[2J\n    \\xfe\\x9b\\x7f\n'* ]] || fail "$stderr"
 }
 
+# bats test_tags=slow
 @test "the output of the ranks that are named; msrun's option means the same" {
   export STUB_DO='0: print 1; 1: print 2; 2: print 3'
   ends 0 '*' launch launch.sh -n 3 --console 1 config.yaml

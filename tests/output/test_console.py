@@ -109,6 +109,7 @@ def append(name, text):
 # ---- a pipe ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("texts", "shown"),
     [

@@ -54,6 +54,7 @@ def failed(tmp_path_factory):
     return folder, seen.splitlines(), piped
 
 
+@pytest.mark.slow
 def test_the_report_is_coloured_as_the_picture_is(failed):
     _, lines, _ = failed
     expected = [report_picture.on_terminal(ESCAPE.sub("", line)) for line in lines]
@@ -80,6 +81,7 @@ def test_no_pipe_and_no_file_of_the_run_has_an_escape(failed):
     assert len(files) > 5 and [path.name for path in files if b"\x1b" in path.read_bytes()] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stream", "variables"), [("stderr", {"NO_COLOR": "1"}), ("stderr", {"TERM": "dumb"}), ("stdout", {})]
 )
@@ -91,6 +93,7 @@ def test_each_stream_is_asked_alone(failed, stream, variables):
     assert seen.startswith("\x1b[1;31mlaunch.sh:\x1b[0m unknown option --no_such_option")
 
 
+@pytest.mark.slow
 def test_a_diagnosis_has_the_colours_of_the_report(failed):
     words = [sys.executable, project.path("tools", "diagnose.py")]
     seen, _ = on_terminal(failed[0], *words, stream="stdout")
@@ -99,6 +102,7 @@ def test_a_diagnosis_has_the_colours_of_the_report(failed):
     assert "\x1b" not in on_terminal(failed[0], *words, "--format", "json", stream="stdout")[0]
 
 
+@pytest.mark.slow
 def test_runs_shows_how_a_run_ended_in_red(failed):
     words = [sys.executable, project.path("tools", "runs.py")]
     head, row = on_terminal(failed[0], *words, stream="stdout", COLUMNS="200")[0].splitlines()
@@ -117,6 +121,7 @@ def test_what_a_message_quotes_stays_harmless(monkeypatch):
     assert written == ["\x1b[1;31ma\\x1b[31m.sh:\x1b[0m b\\x1b[0m: c", "a\\x1b[31m.sh: \x1b[36mnote:\x1b[0m \\x1b[2J"]
 
 
+@pytest.mark.slow
 def test_validate_shows_the_places_of_problems_in_red(tmp_path, table):
     (tmp_path / "good.json").write_text(json.dumps(table(2)))
     (tmp_path / "bad.json").write_text(json.dumps(table(2, edits={"/status": "failed"})))

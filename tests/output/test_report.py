@@ -216,6 +216,7 @@ def test_which_ranks_failed_where_the_others_went_on():
     )
 
 
+@pytest.mark.slow
 def test_a_table_of_65536_ranks_puts_each_way_into_words_once(monkeypatch):
     said = []
     monkeypatch.setattr(report, "tr", lambda text, **_: said.append(text) or text)

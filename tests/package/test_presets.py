@@ -100,6 +100,7 @@ def test_every_script_that_launches_has_a_case():
     assert {f"scripts/{name}" for name in others} <= set(typed.WORDS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("script", "words"), WORDS.values(), ids=WORDS)
 def test_mslaunch_reads_from_a_script_what_bash_passes_on(here, script, words):
     printer = here / "python3.9"

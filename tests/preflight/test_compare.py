@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from healthy_hosts import HEALTHY, answers, names
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -204,6 +205,7 @@ def facts(draw):
     return {row.key + ("x" if row.is_family else ""): draw(VALUES[type(row.rule)]) for row in chosen}
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=200)
 @given(st.lists(facts(), min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_any_facts_give_lines_that_name_hosts_once_and_do_not_depend_on_their_order(many, shuffled):

@@ -52,6 +52,7 @@ def test_a_question_arrives_as_it_was_sent(tmp_path):
 # ---- NPUs ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_healthy_npus_are_not_a_word(smi, tmp_path):
     found = npus.collect(asked(tmp_path))
     assert found["devices"] == "0-15" and (found["driver"], found["tls"]) == ("25.5.0", "0")
@@ -59,6 +60,7 @@ def test_healthy_npus_are_not_a_word(smi, tmp_path):
     assert not any(named.values()), named
 
 
+@pytest.mark.slow
 def test_each_fault_of_an_npu_is_said(smi, cards, tmp_path):
     for name, text in (
         *(("health_3", "Alarm"), ("health_4", "Warning"), ("held_5", "4711 3000 python"), ("ecc_6", "2")),
@@ -75,6 +77,7 @@ def test_each_fault_of_an_npu_is_said(smi, cards, tmp_path):
     assert (found["link_down"], found["tls"]) == (["8"], "0, 1")
 
 
+@pytest.mark.slow
 def test_only_the_devices_that_the_ranks_use_count(smi, tmp_path):
     smi("health_3", "Alarm")
     assert npus.collect(asked(tmp_path, devices=[0, 1]))["ill"] == []
@@ -90,6 +93,7 @@ def test_a_host_without_npus_that_has_gpus_lacks_none(smi, tmp_path, monkeypatch
     assert npus.collect(asked(tmp_path, devices=[0]))["short_of"] == []
 
 
+@pytest.mark.slow
 def test_npu_smi_that_does_not_work_is_said_and_the_rest_is_not_made_up(smi, tmp_path):
     smi("fault_info", "fail")
     found = npus.collect(asked(tmp_path))
@@ -97,6 +101,7 @@ def test_npu_smi_that_does_not_work_is_said_and_the_rest_is_not_made_up(smi, tmp
     assert not {"ill", "held", "hot", "memory_errors"} & set(found)
 
 
+@pytest.mark.slow
 def test_one_host_needs_no_network_and_the_quick_facts_ask_no_program(smi, tmp_path, programs_run):
     assert "link_down" not in npus.collect(asked(tmp_path, hosts=1))
     programs_run.clear()

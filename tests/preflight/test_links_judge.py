@@ -73,11 +73,13 @@ def test_the_question_goes_through_json_and_gives_many_hosts_more_time():
 # ---- broken links --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hosts", [1, 2, 3, 4, 16, 64, 1024])
 def test_of_a_network_without_faults_nothing_is_said(hosts):
     assert net(hosts).judged() == []
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(2, 40), st.data())
 def test_one_link_that_breaks_is_named_by_its_two_hosts_and_its_direction(hosts, data):
@@ -100,6 +102,7 @@ def test_a_pair_that_does_not_reach_each_other_is_one_entry():
     assert found.text.startswith("no connection to node5, or from there, succeeds") and "of the kernel" in found.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hosts", [3, 4, 16, 64, 1024])
 def test_a_host_without_any_link_is_named_alone(hosts):
     (found,) = net(hosts, fault=lambda *link: "timeout" if "node1" in link[:2] else None).judged()
@@ -127,6 +130,7 @@ def test_a_port_that_all_firewalls_reject_is_one_entry():
     assert found.line().startswith("node[0-15]: no connection from other hosts, or to them, succeeds at port 60000: ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hosts", "half"), [(4, 2), (16, 8), (64, 32), (64, 3), (1024, 512)])
 def test_two_groups_behind_two_switches_are_named(hosts, half):
     planned = Net(plan(hosts, Ports(ours=(60000, 60015))))
@@ -161,6 +165,7 @@ def test_hosts_that_do_not_reach_the_scheduler_are_one_entry():
     assert short([nobody]) == [("blocks", "link", ("node0",), (), (8118,))]
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(2, 24), st.randoms(use_true_random=False), st.sampled_from([0.02, 0.1, 0.5, 0.9, 1]))
 def test_entries_are_about_all_links_that_are_broken_and_about_no_good_one(hosts, chance, part):
@@ -261,6 +266,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(JSON, st.sampled_from(["links", "busy", "passing", "here", "began", "ended", "interfaces", None]))
 def test_an_answer_of_any_form_ends_nothing(odd, where):

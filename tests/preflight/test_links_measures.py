@@ -61,6 +61,7 @@ def test_hosts_whose_clocks_are_ahead_are_one_entry_and_those_behind_another():
     assert "at most" in found[0] and "at most" not in found[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.integers(2, 40), st.randoms(use_true_random=False))
 def test_offsets_are_right_within_their_error_however_the_trips_are_split(hosts, chance):

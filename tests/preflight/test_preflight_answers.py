@@ -46,6 +46,7 @@ def test_what_commands_a_terminal_is_made_visible_and_long_text_is_cut():
     assert len(text) < 5_000
 
 
+@pytest.mark.slow
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ANY, st.dictionaries(st.sampled_from([*HEALTHY, "package:x", "x"]), ANY))
 def test_whatever_a_host_says_the_page_is_printable_and_the_document_fits_its_schema(content, facts):

@@ -176,6 +176,7 @@ def test_what_a_trial_has_found_is_no_fact_that_differs_and_marks_its_hosts():
     assert [page.states(found)[f"node{n}"] for n in (12, 5, 7, 0)] == ["failed", "slow", "slow", "good"]
 
 
+@pytest.mark.slow
 def test_what_ranks_of_a_trial_say_is_text_and_of_many_hosts_the_page_stays_small():
     assert "<b>HcclCommInitRootInfo" not in html_of(example_checks.tried())
     html = html_of(example_checks.tried(1024))

@@ -40,6 +40,7 @@ def test_each_rank_gets_a_line_and_the_slow_one_a_word(tmp_path, capsys):
     assert lines[-1] == text
 
 
+@pytest.mark.slow
 def test_the_time_before_the_collective_names_the_slow_rank_though_all_steps_take_alike(tmp_path, capsys):
     for rank in range(8):
         before = 60.0 if rank == 5 else 20.0 + rank / 10
@@ -127,6 +128,7 @@ def drifting_and_slow(folder, ranks):
         write(folder, **{f"rank_{rank}": [(2.0 - step / 50 + drift * (step > 20), 100.0, data) for step in range(40)]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "rows"), [(16, 16), (17, 4), (40, 4)])
 def test_of_many_ranks_those_that_differ_have_a_row_and_the_others_share_one(tmp_path, capsys, ranks, rows):
     drifting_and_slow(tmp_path, ranks)
@@ -261,6 +263,7 @@ def test_names_beside_the_lines_do_not_cover_one_another(tmp_path):
     assert len(heights) == 3 and all(b - a > 0.09 for a, b in zip(heights, heights[1:]))
 
 
+@pytest.mark.slow
 def test_the_picture_is_a_png_beside_the_logs(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     write(tmp_path, rank_0=[(2.0, 10.0, 1.0)] * 5, rank_1=[(2.0, 10.0, 1.0)] * 5)
@@ -288,6 +291,7 @@ def test_what_is_no_run_is_said(tmp_path, capsys):
     assert "no log has a line such as" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_json_has_the_numbers_and_draws_nothing(tmp_path, capsys):
     good = [(2.0, 100.0, 1.0)] * 4
     write(tmp_path, rank_0=good, rank_1=good, rank_2=[(float("nan"), 100.0, 60.0)] * 4)
@@ -311,6 +315,7 @@ def test_json_of_logs_without_a_loss_is_no_document(tmp_path, capsys):
     assert (plot_log.main([str(tmp_path), "--json"]), capsys.readouterr().out) == (1, "")
 
 
+@pytest.mark.slow
 def test_with_json_a_picture_is_drawn_where_output_says(tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="needs matplotlib")
     write(tmp_path, rank_0=[(2.0, 10.0, 1.0)] * 5)

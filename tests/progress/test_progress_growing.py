@@ -28,6 +28,7 @@ def log(tmp_path):
     return add
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", range(1, len(STEP.format(12))))
 def test_a_line_that_is_written_in_two_pieces_is_read_whole(log, patterns, at):
     tail, line = Tail(log.path), STEP.format(12)

@@ -93,6 +93,7 @@ def test_ranks_with_a_line_for_each_epoch_only_do_not_decide():
 PART = st.tuples(st.integers(1, 60), st.integers(1, 40), st.integers(1, 5))
 
 
+@pytest.mark.slow
 @given(st.integers(1, 15), st.lists(PART, min_size=1, max_size=4))
 def test_steps_of_the_run_stay_whatever_part_a_log_has(length, parts):
     logs = [range(begin, begin + number, every) for begin, number, every in parts]
@@ -106,6 +107,7 @@ def test_steps_of_epochs_are_put_one_after_the_other(length, parts):
     assert steps_of(*(anew(*log, length=length) for log in logs)) == [list(log) for log in logs]
 
 
+@pytest.mark.slow
 @given(st.integers(2, 15), st.lists(st.tuples(st.integers(1, 4), st.integers(1, 15)), min_size=1, max_size=12))
 def test_any_places_have_numbers_and_different_ones(length, places):
     log = [f"epoch: {epoch} step: {min(step, length)}, loss is 1" for epoch, step in places]

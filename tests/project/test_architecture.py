@@ -65,6 +65,7 @@ def test_a_walk_is_short(title, most):
     assert 5 <= len({word for word in named(walk) if re.fullmatch(r"\w+/[\w/]+\.(?:py|sh)", word)}) <= most
 
 
+@pytest.mark.slow
 def test_the_index_of_modules_is_up_to_date():
     assert documents.read("docs/modules.md") == modules_page.page(), (
         "run: python -m tools.pages.modules_page > docs/modules.md"
@@ -79,6 +80,7 @@ def test_the_index_and_the_picture_have_every_room_in_the_order_of_their_arrows(
         )
 
 
+@pytest.mark.slow
 def test_every_module_says_what_it_is():
     paths = [path for paths in modules_page.modules().values() for path in paths]
     assert [path for path in paths if not modules_page.first_line(path)] == []

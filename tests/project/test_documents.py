@@ -58,6 +58,7 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(page, subtests
                 pytest.fail(problem, pytrace=False)
 
 
+@pytest.mark.slow
 @for_each("page", [page for page in ENGLISH if page not in ENGLISH_ONLY])
 def test_the_chinese_page_has_the_same_blocks(page):
     assert documents.in_chinese(page) in CHINESE, f"{page} has no Chinese page"
@@ -71,6 +72,7 @@ def test_every_chinese_page_has_an_english_one():
     assert set(CHINESE) <= {documents.in_chinese(page) for page in ENGLISH}
 
 
+@pytest.mark.slow
 @for_each("page", documents.pages)
 def test_every_link_leads_somewhere(page, files):
     none(
@@ -246,6 +248,7 @@ def run_in(world, *lines):
     return world.run(block)
 
 
+@pytest.mark.slow
 def test_the_copy_is_the_users_project_and_the_next_page_finds_it_as_it_was():
     changes = [
         "pwd; rm -r README.md .venv; echo more >>Makefile; chmod -x scripts/run.sh",
@@ -267,6 +270,7 @@ def test_the_copy_is_the_users_project_and_the_next_page_finds_it_as_it_was():
     world.close()
 
 
+@pytest.mark.slow
 def test_the_pretended_npus_and_the_stub_trainer(copy):
     mark, command = '<!-- run on=npu exit=3 do="1: exit 3; 0: wait" -->', "bash scripts/ascend2p.sh"
     code, output = run_in(copy, mark, "```bash", f"{command} configs/mnist/lenet5_mnist.yaml", "```")
@@ -274,6 +278,7 @@ def test_the_pretended_npus_and_the_stub_trainer(copy):
     assert (copy.folder / "tools/train.py").read_bytes() == (documents.ROOT / "tools/train.py").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_lab_has_two_hosts(copy):
     code, output = run_in(copy, "<!-- run on=lab host=1 -->", "```bash", "ssh node0 hostname; hostname", "```")
     assert (code, output) == (0, "node0\nnode1\n")
@@ -303,6 +308,7 @@ LACKS = "needs no-such-program"
 AS_BEFORE = f"{LACKS}: the block at page.md:3 makes what this one reads"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lines", "outcomes"),
     [

@@ -23,11 +23,13 @@ def code():
     return found
 
 
+@pytest.mark.slow
 @for_each("page", language.pages)
 def test_pages_and_the_messages_in_their_outputs_are_in_plain_english(page):
     none(language.problems(page, documents.read(page)))
 
 
+@pytest.mark.slow
 @for_each("path", code)
 def test_code_is_in_plain_english(path):
     none(language_code.problems(path, documents.read(path)))
@@ -105,6 +107,7 @@ def test_figures_count_words_of_sentences():
     assert language.figures(text) == (5, 3, 6, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "code", "printed"),
     [

@@ -29,6 +29,7 @@ def collected():
     return messages.collected()
 
 
+@pytest.mark.slow
 def test_the_catalogue_has_the_messages_of_the_code():
     assert {entry.msgid for entry in catalogue()} == set(collected()), HINT
 
@@ -37,6 +38,7 @@ def test_every_message_is_translated():
     assert [entry.msgid for entry in catalogue() if not entry.msgstr] == [], f"no translation in {messages.CATALOGUE}"
 
 
+@pytest.mark.slow
 def test_the_compiled_catalogue_is_that_of_the_text():
     compiled = polib.mofile(messages.CATALOGUE.replace(".po", ".mo"))
     assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in catalogue()}, HINT

@@ -28,6 +28,7 @@ def refused(tmp_path, script, *typed):
     return ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "said"),
     [

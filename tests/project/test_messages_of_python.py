@@ -46,6 +46,7 @@ def lacks(call):
     return bool(names) and None not in names and names != wanted
 
 
+@pytest.mark.slow
 @for_each("path", OURS)
 def test_a_call_has_the_values_of_its_message(path):
     none(f"line {call.lineno}: {call.args[0].value}" for call in calls_of_tr(path) if lacks(call))
@@ -105,6 +106,7 @@ def test_no_message_is_left_out(path):
     none([] if path.startswith(tuple(ENGLISH)) else left)
 
 
+@pytest.mark.slow
 def test_a_failure_of_our_trainer_is_known_in_both_languages():
     """A rank writes its messages in the user's language into its log."""
     entries, _ = known_failures.load({})

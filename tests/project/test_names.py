@@ -9,6 +9,7 @@ import subprocess
 
 import documents
 import language_code
+import pytest
 from suite.cases import none
 from test_structure import MODULES
 
@@ -137,6 +138,7 @@ def is_module_or_in_one(dotted):
     return not inner or inner in known().get(name, ())
 
 
+@pytest.mark.slow
 def test_every_file_that_is_named_exists():
     named = [(path, name) for path, text in texts().items() for name in PATH.findall(text)]
     assert len(named) > 500
@@ -145,6 +147,7 @@ def test_every_file_that_is_named_exists():
     none(sorted({f"{path} names {name}" for path, name in named if not is_there(name)}))
 
 
+@pytest.mark.slow
 def test_every_name_in_a_module_or_class_of_ours_exists():
     """In lower case the owner may be a variable, as in run.log_of, or a key of a config or of a page of JSON."""
     keys = {"outcome", "trial"} | set(json.loads(documents.read("schemas/train_config.schema.json"))["properties"])

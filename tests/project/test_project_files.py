@@ -76,6 +76,7 @@ def test_editorconfig_agrees_with_the_formatters():
     assert shell["switch_case_indent"] == shell["binary_next_line"] == "true"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [*FORMS, WORKFLOW], ids=lambda path: path.name)
 def test_what_the_code_host_reads_has_the_form_that_it_expects(form):
     pytest.importorskip("check_jsonschema", reason="needs check-jsonschema")
@@ -161,6 +162,7 @@ def test_the_form_for_bugs_asks_for_the_doctors_page():
     assert doctor["validations"]["required"] is True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(sys, "stdlib_module_names"), reason="Python 3.9 does not know its own modules' names")
 def test_mypy_says_the_same_whatever_optional_package_is_installed():
     settings = configparser.ConfigParser()  # toml is not read by Python 3.9 and 3.10

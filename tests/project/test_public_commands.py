@@ -176,6 +176,7 @@ def start_script(row):
     return path.read_text() if path.exists() else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.number)
 def test_a_published_line_does_what_the_page_says(row, world, monkeypatch):
     need(*(["mpirun"] if "mpi" in row.ours or "run_gpu" in row.ours or "mpirun" in start_script(row) else []))

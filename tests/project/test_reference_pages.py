@@ -62,6 +62,7 @@ def read_by_bash(sources):
     return {name for name in (used - own) | optional if name not in OF_BASH}
 
 
+@pytest.mark.slow
 def test_every_variable_that_python_reads_is_on_the_page():
     found = {name for path in PYTHON_FILES for name in read_by_python(path.read_text(encoding="utf-8")) if name}
     names = {name for name in found if not name.endswith("_")}
@@ -169,6 +170,7 @@ def test_every_code_that_a_script_ends_with_by_itself_is_on_the_page():
     assert found - set(codes_of_scripts()) - BY_SIGNALS == set()
 
 
+@pytest.mark.slow
 def test_help_and_page_name_the_same_codes():
     text = commands.text_of("scripts/launch.sh").rpartition("\nExit: ")[2]
     named = set(re.findall(r"\b(?:0|2|78|124|128\+N)\b", text))

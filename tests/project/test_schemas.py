@@ -7,6 +7,7 @@ import subprocess
 
 import documents
 import jsonschema
+import pytest
 from suite.cases import for_each, none
 
 ROOT = documents.ROOT
@@ -27,6 +28,7 @@ def linted():
     return found
 
 
+@pytest.mark.slow
 @for_each("path", SCHEMAS)
 def test_a_schema_has_a_name_that_no_other_has(path):
     name = path.name[: -len(".schema.json")]

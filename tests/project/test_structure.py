@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
 from suite.cases import for_each, none
 
 from tools.pages import modules_page
@@ -99,6 +100,7 @@ def test_a_circle_is_found():
     assert circle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
+@pytest.mark.slow
 def test_no_module_imports_itself_by_way_of_others():
     assert circle(imports()) == []
 
@@ -109,6 +111,7 @@ def room(name):
     return (package, rest.partition(".")[0]) if rest and (ROOT / package / rest.partition(".")[0]).is_dir() else None
 
 
+@pytest.mark.slow
 @for_each("package, rooms", modules_page.ROOMS.items())
 def test_arrows_between_rooms_lead_downwards_only(package, rooms):
     wrong = []
@@ -194,6 +197,7 @@ def test_no_message_is_written_twice():
 HEAVY = {"typing", "dataclasses", "inspect", "jsonschema", "argparse", "subprocess", "rich", "numpy", "mindspore"}
 
 
+@pytest.mark.slow
 def test_the_launch_path_imports_nothing_heavy(tmp_path):
     """`python -X importtime` lists what a launch of two CPU ranks imports, from its start to its report."""
     (tmp_path / "config.yaml").write_text("system:\n  distribute: True\n")

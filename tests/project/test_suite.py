@@ -48,7 +48,7 @@ def test_has_parts(subtests):
 def suite(tmp_path):
     """suite(option...): runs the files that are in `suite.folder`; returns exit code and lines."""
     shutil.copy(TESTS / "conftest.py", tmp_path)
-    marks = "".join(f"\n  {mark}:" for mark in ("hidden", "mpirun", "thorough", "trains", "other"))
+    marks = "".join(f"\n  {mark}:" for mark in ("hidden", "mpirun", "slow", "thorough", "trains", "other"))
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {TESTS.parent} {TESTS}\nmarkers ={marks}\n")
 
     def start(*options):

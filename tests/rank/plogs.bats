@@ -29,6 +29,7 @@ plog_of() {
   printf '%s\n' "${2-logs/latest}/plog/rank_$1/debug/plog/"*
 }
 
+# bats test_tags=slow
 @test "each rank has a folder of its own, in that of the run, made before it starts" {
   STUB_DO='0: plog 1; 1: plog 2, await 0, exit 3' ends 3 '*' pair
   local -r run=$(readlink -f logs/latest)
@@ -45,6 +46,7 @@ plog_of() {
   [[ "$(places ASCEND_GLOBAL_LOG_LEVEL LAUNCH_PLOGS)" = $'0 -\n0 -' ]]
 }
 
+# bats test_tags=slow
 @test "on CPU nothing of it is there, whatever the user's shell has" {
   export ASCEND_PROCESS_LOG_PATH=$WORLD/mine
   STUB_DO='1: await 0, exit 3' ends 3 '*' launch ascend2p.sh --keep_plogs all config.yaml
@@ -53,6 +55,7 @@ plog_of() {
   [[ "$(launch_json '"plogs" in r or "other_logs" in r')" = False ]]
 }
 
+# bats test_tags=slow
 @test "a folder of the user: each rank has one below it, and the launcher removes and cuts nothing there" {
   mkdir mine
   printf 'of another job\n' >mine/note.log
@@ -66,6 +69,7 @@ plog_of() {
   launch_json_fits
 }
 
+# bats test_tags=slow
 @test "an empty variable of the user is none, and folders without plogs are removed, also after a failure" {
   ASCEND_PROCESS_LOG_PATH='' STUB_DO='1: await 0, exit 3' ends 3 '*' pair
   [[ "$(places ASCEND_PROCESS_LOG_PATH)" = "$(readlink -f logs/latest)/plog/rank_0"* ]]
@@ -81,6 +85,7 @@ plog_of() {
   [[ "$(grep -c . logs/latest/rank_1.log)" = 1 ]]
 }
 
+# bats test_tags=slow
 @test "--dry_run makes no folder and prints the commands that do" {
   pair --dry_run >plan.sh
   [[ ! -e logs ]]
@@ -91,6 +96,7 @@ plog_of() {
 
 # ---- what stays -------------------------------------------------------------------------------------
 
+# bats test_tags=slow
 @test "--keep_plogs failed, the default: after a success they are removed, after a failure they stay" {
   STUB_DO='0: plog 1; 1: plog 0' ends 0 '*' pair
   [[ ! -e logs/latest/plog && -e logs/latest/rank_1.log ]]
@@ -99,6 +105,7 @@ plog_of() {
   [[ "$(launch_json 'r["plogs"]')" = "{'folder': 'plog', 'keep': 'failed'}" ]]
 }
 
+# bats test_tags=slow
 @test "--keep_plogs all and none" {
   STUB_DO='0: plog 1' ends 0 '*' pair --keep_plogs all
   [[ "$(plogs logs/latest/plog)" = ./rank_0/debug/plog/plog-PID_TIME.log ]]
@@ -111,11 +118,13 @@ plog_of() {
   refused 2 '*--keep_plogs some: write one of failed, all, none*' pair --keep_plogs some
 }
 
+# bats test_tags=slow
 @test "after a limit or a signal they stay, too" {
   STUB_DO='0: plog 1, wait' ends 124 '*' pair --timeout 1 --grace 1
   [[ -e $(plog_of 0) ]]
 }
 
+# bats test_tags=slow
 @test "restarts: each attempt has folders of its own; those of the failed one stay" {
   STUB_DO='0: plog 1; 1: plog 2, first await 0, first exit 5' ends 0 '*' pair --max_restarts 1
   [[ "$(plogs logs/latest | grep -c ^./plog/)" = 2 ]]
@@ -123,6 +132,7 @@ plog_of() {
   [[ "$(places ASCEND_PROCESS_LOG_PATH)" = */restart_1/plog/rank_0$'\n'*/restart_1/plog/rank_1 ]]
 }
 
+# bats test_tags=slow
 @test "what stays is cut, and one line of the report says so; with --keep_plogs all nothing is cut" {
   export STUB_DO='0: plog 1 20; 1: plog 2, await 0, exit 3'
   ends 3 "*the kept plogs are cut: 1*.* MiB from 1 rank are left out*--keep_plogs all*" pair
@@ -134,6 +144,7 @@ plog_of() {
   [[ "$(stat -c %s "$(plog_of 0)")" -gt $((20 << 20)) && $stderr != *'left out'* ]] || fail "$stderr"
 }
 
+# bats test_tags=slow
 @test "a link in the folder to a file outside: the file is neither cut nor removed" {
   head -c 9000000 /dev/zero >big.log
   cp big.log hard.log
@@ -170,6 +181,7 @@ PY
 
 # ---- launch.json ------------------------------------------------------------------------------------
 
+# bats test_tags=slow
 @test "launch.json has the process of every member, and where else logs are" {
   GLOG_v=2 MS_RDR_PATH=/rdr ends 0 '*' pair
   [[ "$(launch_json 'r["outcome"]["members"]["1"]["pid"]')" = "$(recorded rank_1 'r["pid"]')" ]]
@@ -250,6 +262,7 @@ launched_on_hosts() {
 
 # ---- the root among the ranks ----------------------------------------------------------------------------
 
+# bats test_tags=slow
 @test "the rank that others waited for is the root, not the one that ended first" {
   STUB_DO='0: link 3, await 1, await 2, await 3, exit 1; 1: link 3, await 3, tick 600; 2: link 3, await 3, tick 600; 3: plog 0, tick 600' \
     ends 1 '*' launch_npu ascend4p.sh config.yaml

@@ -219,6 +219,7 @@ def test_a_trainer_that_cannot_be_started(agent):
     assert read("rank_0.log") == "./none: No such file or directory\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", ["", "x", "-1", "0x0", "a[$(touch ran)]", "1 2", "\u0661", "123456789"])
 def test_an_agent_whose_engine_gives_it_no_number_is_no_rank_and_runs_nothing(agent, number):
     for name, text in (

@@ -25,12 +25,14 @@ python_that() {
   PYTHON=$PWD/python
 }
 
+# bats test_tags=slow
 @test "a job that failed has a page, which the last line names" {
   STUB_DO='1: exit 3; 0: wait' ends 3 '*' launch ascend2p.sh --grace 1 config.yaml
   page_is_named 3
   nobody_left
 }
 
+# bats test_tags=slow
 @test "a job that ended well has a page only with --report" {
   ends 0 '*exit 0; logs and launch.json are in logs/*' launch ascend2p.sh config.yaml
   no_page
@@ -38,6 +40,7 @@ python_that() {
   page_is_named 0
 }
 
+# bats test_tags=slow
 @test "the page has the command that was typed, and a restart" {
   STUB_DO='1: first exit 3' ends 0 '*' launch ascend2p.sh --report --max_restarts 1 config.yaml
   page_is_named 0
@@ -45,6 +48,7 @@ python_that() {
   [[ "$(launch_json 'r["typed"].split()[-1]')" == config.yaml ]]
 }
 
+# bats test_tags=slow
 @test "--quiet: of a job that ended well not a word; of one that failed the last line has the page" {
   ends 0 '' launch ascend2p.sh --quiet --report config.yaml
   [[ -f logs/latest/report.html ]]
@@ -57,6 +61,7 @@ python_that() {
   no_page
 }
 
+# bats test_tags=slow
 @test "large logs: no page without --report, and no word about it" {
   launch_ranks '0: wait; 1: await go, exit 3' ascend2p.sh --grace 1 config.yaml
   truncate -s 100M logs/latest/rank_0.log
@@ -66,6 +71,7 @@ python_that() {
   no_page
 }
 
+# bats test_tags=slow
 @test "SIGTERM to the launcher: a page only with --report" {
   launch_ranks '0: wait; 1: wait' ascend2p.sh --grace 1 config.yaml
   end_by TERM 143
@@ -75,6 +81,7 @@ python_that() {
   end_by TERM 143 '*exit 143; *; page: logs/*/report.html'
 }
 
+# bats test_tags=slow
 @test "a rank table or launch.json that is damaged meanwhile: the exit code is the job's" {
   launch_ranks '0: wait; 1: await go, exit 3' ascend2p.sh --grace 1 config.yaml
   printf '{' >logs/latest/launch.json
@@ -82,6 +89,7 @@ python_that() {
   ended 3 '*exit 3; logs and launch.json are in logs/*; page: *'
 }
 
+# bats test_tags=slow
 @test "in Chinese, the page is, too" {
   STUB_DO='1: exit 3' ends 3 '*；页面：logs/*' launch ascend2p.sh --lang zh config.yaml
   grep -q '<html lang="zh">' logs/latest/report.html

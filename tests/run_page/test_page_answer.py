@@ -205,6 +205,7 @@ def test_a_good_run_is_one_line(tmp_path):
     assert "What to do" not in text and text.count("last loss") == 1
 
 
+@pytest.mark.slow
 def test_a_good_run_names_the_ranks_that_differ(tmp_path):
     (data,) = states("straggler", tmp_path)
     text, h1 = head(data)

@@ -61,6 +61,7 @@ def test_a_run_of_an_earlier_version_has_no_such_column(section):
     assert "without progress" not in text and "Attempts per cause" not in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "odd", [None, 7, [], {}, "<b>", {"steps": "<b>", "error": ["<b>"], "no_restart": 1, "counted": 1}]
 )

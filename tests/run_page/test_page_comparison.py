@@ -314,6 +314,7 @@ def test_configs_that_are_gone_are_said(run):
     assert "The configs of these runs cannot be read: B. So the configs are not compared." in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "value", [None, 7, "x", "\ud800", [], [None, "'"], {"a": []}, True, "-o", ["-o", "a", "b=", "-"]]
 )

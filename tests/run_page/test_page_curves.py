@@ -52,6 +52,7 @@ def of_run(data):
 # ---- which lines there are -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_of_64_ranks_only_those_that_matter_have_a_line_and_each_has_one_colour(runs):
     found = of_run(runs("straggler")[0])
     drawn = {chart.field: [line.key for line in chart.lines] for chart in found.charts}
@@ -134,6 +135,7 @@ def test_a_loss_is_never_smoothed():
     assert chart_of("loss", {rank: noise(2, rank) for rank in range(4)}).window == 1
 
 
+@pytest.mark.slow
 def test_the_band_of_many_steps_keeps_peaks():
     values = [9.5 if step == 7777 else 1.5 for step in range(10_000)]
     drawn = curves.draw({rank: curve(values) for rank in range(20)}, [])
@@ -274,6 +276,7 @@ def test_numbers_have_units(value, unit, text):
     assert told.shown(value, unit) == text
 
 
+@pytest.mark.slow
 def test_a_chart_in_words(runs):
     chart = next(chart for chart in of_run(runs("straggler")[0]).charts if chart.field == "data_ms")
     assert re.fullmatch(

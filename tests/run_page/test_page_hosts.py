@@ -84,6 +84,7 @@ def test_every_state_has_a_word_and_a_style():
     assert set(hosts.MARKS) >= set(hosts.PROBLEMS)  # a colour alone says too little
 
 
+@pytest.mark.slow
 def test_of_very_many_ranks_a_cell_is_a_host():
     members = {str(rank): {"status": 143} for rank in range(65_536)}
     members["4097"] = {"status": 1}

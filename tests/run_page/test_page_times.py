@@ -126,6 +126,7 @@ def test_a_named_rank_that_is_the_first_or_last_one_stands_once(run):
     assert timeline.of(data, [0, 19]).blocks[0].rows == [0, 19]
 
 
+@pytest.mark.slow
 def test_of_65536_ranks_the_page_has_a_few_rows(run):
     data = run([log(0, 1, 2)], outcome([5.0] * 65536, failed=1000), ranks=65536)
     text = html_of(data)
@@ -355,6 +356,7 @@ SHARE = st.none() | st.floats(0, 1)
 SPANS = st.tuples(SECONDS, SECONDS, SHARE, SHARE, SHARE)
 
 
+@pytest.mark.slow
 @given(st.lists(SPANS, min_size=1, max_size=20))
 def test_a_rank_does_one_thing_at_a_time(spans):
     made = []

@@ -182,6 +182,7 @@ def test_a_rank_that_the_launcher_named_is_on_the_page(run, page):
     assert "slow: rank 1 (device 1 of a) took 2.0 times as long as the median rank for 40 steps" in text
 
 
+@pytest.mark.slow
 def test_secrets_are_masked_and_only_differences_are_shown(tmp_path, page):
     folder = example_run.make(str(tmp_path))
     with open(f"{folder}/restart_1/rank_5.log", "a", encoding="utf-8") as file:
@@ -347,6 +348,7 @@ def test_of_many_ranks_the_middle_and_those_that_differ():
     assert (drawn.low[1], drawn.middle[1], drawn.high[1]) == (2.005, 2.05, 2.095)
 
 
+@pytest.mark.slow
 def test_of_very_many_ranks_some_logs_are_read():
     ranks = [reading.Rank(rank=rank, device=0, host=None, log="x") for rank in range(65_536)]
     failed = reading.Attempt(
@@ -372,6 +374,7 @@ def test_a_large_run_gets_no_page_by_itself(run):
 # ---- launch.json may be anybody's ------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [None, -1, 10**30, [None], {}, "\ud800", "a\x00b", "</script>"], ids=ascii)
 def test_any_value_in_launch_json(tmp_path, odd):
     folder = example_run.make(str(tmp_path))

@@ -67,6 +67,7 @@ dashes() {
   DASHES=(--device_target CPU --train_script=-t.py --log_dir=-logs)
 }
 
+# bats test_tags=slow
 @test "files whose names begin with a dash are files, with our own shell" {
   dashes
   mkdir data
@@ -104,6 +105,7 @@ dashes() {
 
 # ---- a rank table
 
+# bats test_tags=slow
 @test "a NUL in a server's name starts no program, and control characters are refused with their line" {
   local -r own=127.0.0.1
   HCCN=()

@@ -18,6 +18,7 @@ setup() {
   done
 }
 
+# bats test_tags=slow
 @test "hyphens and underscores in option names are the same" {
   bash "$SCRIPTS/ascend2p.sh" --device-target=cpu --train-script "$FIXTURES/stub_trainer.py" --hccn-conf hccn.conf config.yaml
   ranks_up 0 1
@@ -70,6 +71,7 @@ starts() {
   python "$PROJECT/hccl_tools/validate_hccl.py" "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')"
 }
 
+# bats test_tags=slow
 @test "the rank table that a launch builds for its NPUs is good, and the ranks have it" {
   launch_npu ascend4p.sh config.yaml
   local -r table=$(recorded rank_3 'r["env"]["RANK_TABLE_FILE"]')
@@ -80,6 +82,7 @@ starts() {
   [[ $(python -c 'import json, sys; print([d["device_id"] for d in json.load(open(sys.argv[1]))["server_list"][0]["device"]])' "$table") == "['4', '5', '6', '7']" ]] || fail "$(<"$table")"
 }
 
+# bats test_tags=slow
 @test "a run leaves its logs, its plan and its outcome; an earlier run stays as it is" {
   launch ascend2p.sh config.yaml
   first=$(readlink logs/latest)
@@ -93,6 +96,7 @@ starts() {
   [[ "$(launch_json 'r["outcome"]["exit"], r["ranks"][1], r["device_target"]')" = "(4, {'rank': 1, 'device': 1, 'log': 'rank_1.log'}, 'CPU')" ]]
 }
 
+# bats test_tags=slow
 @test "launch.json satisfies its schema, before and after the run" {
   launch_ranks '0: wait; 1: wait' ascend2p.sh config.yaml
   cp logs/latest/launch.json before.json
@@ -115,6 +119,7 @@ PY
   grep -q 'line 1' train.log
 }
 
+# bats test_tags=slow
 @test "a train.log and a logs/latest of the user's stay as they are, and that is said" {
   echo mine >train.log
   mkdir -p logs/latest
@@ -129,6 +134,7 @@ PY
   [[ -e "my logs/deep/latest/rank_1.log" ]]
 }
 
+# bats test_tags=slow
 @test "two launches at once do not meet" {
   launch_behind ascend2p.sh config.yaml
   launch ascend2p.sh config.yaml
@@ -147,6 +153,7 @@ PY
   ends 2 'link.sh: PROGRAM or CONFIG is missing; *' bash link.sh
 }
 
+# bats test_tags=slow
 @test "options of MSLAUNCH_OPTIONS: in a note, in the plan and in launch.json; the typed ones win" {
   export MSLAUNCH_OPTIONS="--grace 3 --log_dir 'my logs' --hostfile hosts"
   ends 0 "*ascend2p.sh: from MSLAUNCH_OPTIONS: --grace 3 --log_dir my*logs; --no_defaults ignores them*" launch ascend2p.sh config.yaml

@@ -8,6 +8,7 @@ setup() {
   setup_world
 }
 
+# bats test_tags=slow
 @test "the scheduler sees the cluster, and neither a rank nor the rank table" {
   export STUB_DO='0: wait'
   launch_behind ascend2p.sh config.yaml
@@ -36,6 +37,7 @@ setup() {
   [[ $stderr != *'is not used'* ]] || fail "$stderr"
 }
 
+# bats test_tags=slow
 @test "no variable of the caller's makes another program of a script, and none of a script's own reaches a rank" {
   local name
   for name in LIB PYTHON SHOWN WORD IGNORED CALLER; do
@@ -45,6 +47,7 @@ setup() {
   [[ "$(recorded rank_0 '[name for name, value in r["env"].items() if value.endswith("of_the_caller")]')" = '[]' ]]
 }
 
+# bats test_tags=slow
 @test "a WORLD_SIZE of the user's shell that is not the number of ranks: it counts, and a note says so" {
   WORLD_SIZE=4 ends 0 '*note: the ranks get WORLD_SIZE=4 from your shell, but the job has 2; unset it*' launch ascend2p.sh config.yaml
   [[ "$(recorded rank_1 'r["env"]["WORLD_SIZE"]')" = 4 ]]
@@ -110,6 +113,7 @@ printed_as_launched() {
 
 # -----------------------------------------------------------------------------------------------------
 
+# bats test_tags=slow
 @test "what the user exported goes through untouched" {
   export OMP_NUM_THREADS=7 GLOG_v=1 MY_TOKEN="a 'b' \$(c)
 d 你好"
@@ -139,6 +143,7 @@ d 你好"
     launch ascend2p.sh --rank_table copy.json config.yaml
 }
 
+# bats test_tags=slow
 @test "rank and device follow the rank table, not the order of the devices" {
   python - >table.json <<'PY'
 import json
@@ -152,6 +157,7 @@ PY
   [[ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/table.json" ]]
 }
 
+# bats test_tags=slow
 @test "--devices chooses other devices" {
   launch_npu ascend4p.sh --devices "[0, 4)" config.yaml
   [[ "$(recorded rank_3 'r["env"]["DEVICE_ID"]')" = 3 ]]
@@ -161,6 +167,7 @@ PY
   [[ "$(recorded rank_1 'r["env"]["DEVICE_ID"]')" = 7 ]]
 }
 
+# bats test_tags=slow
 @test "a rank runs where the command was typed, with nothing to read" {
   launch ascend2p.sh config.yaml
   [[ "$(recorded rank_1 'r["cwd"]')" = "$WORLD" ]]

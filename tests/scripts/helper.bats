@@ -15,6 +15,7 @@ load ../helper
   kill "${pids[1]}" "${pids[2]}"
 }
 
+# bats test_tags=slow
 @test "all_refused fails where a launch is refused for another reason, or not at all" {
   setup_world
   refused_later 2 '*unknown option --a*' launch ascend1p.sh --b config.yaml

@@ -62,6 +62,7 @@ pasted() {
   run --separate-stderr bash -c "$1"
 }
 
+# bats test_tags=slow
 @test "each script's hint starts ranks on CPU: those of a trainer of this folder" {
   local path script
   mkdir tools
@@ -81,6 +82,7 @@ pasted() {
   done
 }
 
+# bats test_tags=slow
 @test "each script's hint for this project's trainer, as a plan: on CPU, or on NPUs where CPU cuts no net" {
   local path script
   for path in "$SCRIPTS"/*.sh; do
@@ -99,6 +101,7 @@ pasted() {
   done
 }
 
+# bats test_tags=slow
 @test "each example's hint, as a plan" {
   local path script
   for path in "$PROJECT"/examples/*/*.sh; do
@@ -113,6 +116,7 @@ pasted() {
   done
 }
 
+# bats test_tags=slow
 @test "each example's program has a hint that works" {
   local path
   for path in "$PROJECT"/examples/*/*.py; do

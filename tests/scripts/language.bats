@@ -19,6 +19,7 @@ says_in() {
   "$1"
 }
 
+# bats test_tags=slow
 @test "a refusal is in the language of the locale, or in that of LANGUAGE" {
   says_in english
   [[ $stderr == "ascend2p.sh: unknown option --no_such_option; see: bash $SCRIPTS/ascend2p.sh --help" ]]
@@ -29,6 +30,7 @@ says_in() {
   says_in english env LANG=zh_CN.UTF-8 LC_ALL=C
 }
 
+# bats test_tags=slow
 @test "--lang comes before LAUNCH_LANG, and that before the locale" {
   says_in chinese env LAUNCH_LANG=zh
   says_in chinese env LAUNCH_LANG=zh LANGUAGE=en
@@ -49,6 +51,7 @@ says_in() {
   diff <(grep -oE '^  +(bash|-).*' <<<"$output") <(printf '%s\n' "$options")
 }
 
+# bats test_tags=slow
 @test "the report of a failure is Chinese, its columns under their heads" {
   export STUB_DO='0: wait; 1: await 0, exit 7'
   ends 7 '*' launch ascend2p.sh --lang zh config.yaml
@@ -65,6 +68,7 @@ says_in() {
   bash -n <<<"$output"
 }
 
+# bats test_tags=slow
 @test "ranks get the caller's own locale" {
   LANG=zh_CN.UTF-8 LC_ALL=zh_CN.UTF-8 LANGUAGE=en:zh launch ascend2p.sh --lang zh config.yaml
   [[ "$(recorded rank_0 'r["env"]["LANGUAGE"]')" = en:zh ]]
@@ -74,6 +78,7 @@ says_in() {
   [[ "$(recorded rank_0 '"LAUNCH_LANG" in r["env"], "LC_ALL" in r["env"]')" = '(False, False)' ]]
 }
 
+# bats test_tags=slow
 @test "the program's --lang is the program's" {
   ends 0 '*' bash "$SCRIPTS/launch.sh" --dry_run --device_target CPU -n 1 -- "$(type -P python)" -c pass --lang fr
   [[ $output == '# launch.sh: 1 rank; '* ]]
@@ -82,6 +87,7 @@ says_in() {
   ends 2 '* 不是 *' bash "$SCRIPTS/launch.sh" --train_script train.py --lang zh --n 0x
 }
 
+# bats test_tags=slow
 @test "the caller's TEXTDOMAIN translates nothing of ours, and reaches the ranks" {
   mkdir -p locale/zh/LC_MESSAGES
   python -c 'import polib

@@ -79,9 +79,13 @@ ascend() {
   each_rank "$1" "$2" CPU cluster "$table" "${@:3}" -- --config config.yaml
 }
 
+# bats test_tags=slow
 @test "ascend1p.sh: device 0" { ascend 1 0; }
+# bats test_tags=slow
 @test "ascend2p.sh: devices 0 and 1" { ascend 2 '0 1'; }
+# bats test_tags=slow
 @test "ascend4p.sh: devices 4 to 7, and the tutorial's DEVICE_NUM" { ascend 4 '4 5 6 7' DEVICE_NUM=8; }
+# bats test_tags=slow
 @test "ascend8p.sh: devices 0 to 7" { ascend 8 '0 1 2 3 4 5 6 7'; }
 
 @test "ascend1p.sh: one rank that is not distributed has no cluster and no rank table" {
@@ -90,6 +94,7 @@ ascend() {
   each_rank 1 0 Ascend alone -- --config config.yaml
 }
 
+# bats test_tags=slow
 @test "launch.sh: as many ranks as -n says, on the devices that the machine has" {
   local -r table='RANK_TABLE_FILE={run}/hccl_3p_012_127.0.0.1.json' path=$PATH
   export PATH=$FIXTURES/bin:$PATH HCCN_SIM=$WORLD # a simulated machine with NPUs
@@ -114,9 +119,12 @@ resnet50() {
   each_rank 2 '0 1' CPU cluster "$table" "$DATA" -- --config "$2" "${ON_CPU[@]}"
 }
 
+# bats test_tags=slow
 @test "run.sh: RANK_SIZE ranks, with DATA_PATH" { resnet50 run.sh "$RESNET50.yaml"; }
+# bats test_tags=slow
 @test "run_dataset_slice.sh: RANK_SIZE ranks, with DATA_PATH" { resnet50 run_dataset_slice.sh "${RESNET50}_slice.yaml"; }
 
+# bats test_tags=slow
 @test "run_pipeline.sh: 8 ranks on devices 0 to 7, with DATA_PATH" {
   npus run_pipeline.sh data Ascend
   each_rank 8 '0 1 2 3 4 5 6 7' Ascend 'RANK_TABLE_FILE={run}/hccl_8p_01234567_127.0.0.1.json' "$DATA" -- \
@@ -324,6 +332,7 @@ both_pods() {
 EARLIER=(RANK_ID=77 RANK_SIZE=77 DEVICE_ID=77 MS_WORKER_NUM=77 MS_SCHED_HOST=10.0.0.77 MS_SCHED_PORT=7777 MS_ROLE=MS_PSERVER MS_NODE_ID=77 LOG_DIR=/77
   MINDSPORE_HCCL_CONFIG_PATH=/77.json MS_SERVER_NUM=77)
 
+# bats test_tags=slow
 @test "ascend2p.sh: variables of an earlier job reach no rank" {
   STUB_DO='' runs env "${EARLIER[@]}" bash "$SCRIPTS/ascend2p.sh" --no_check "${HCCN[@]}" config.yaml
   each_rank 2 '0 1' Ascend 'RANK_TABLE_FILE={run}/hccl_2p_01_127.0.0.1.json' -- --config config.yaml

@@ -20,6 +20,7 @@ refuses_own() {
 
 # ---- the command line
 
+# bats test_tags=slow
 @test "the command line: what is missing, unknown, too many, or no value" {
   refuses_own 2 'ascend4p.sh: PROGRAM or CONFIG is missing; see: bash *--help'
   refuses 2 '*one argument too many: 8*' config.yaml 8
@@ -37,6 +38,7 @@ refuses_own() {
 
 # ---- devices
 
+# bats test_tags=slow
 @test "devices: a wrong number of them, a device twice, two groups of a 910A host, no such range or generation" {
   refuses 2 '*"\[3,6)" names 3 (3,4,5), ascend4p.sh starts 4*' --devices "[3,6)" config.yaml
   refuses 2 '*names 5 (0,1,2,3,4)*' --devices 0,1,2,3,4 config.yaml
@@ -68,6 +70,7 @@ refuses_text() {
   "$1" 78 "*$2.yaml$4" "$2.yaml"
 }
 
+# bats test_tags=slow
 @test "a config that is not there, no file, empty, no YAML, not UTF-8, without sections, with a key twice" {
   refuses 78 '*nix.yaml: no such file; a relative path counts from *' nix.yaml
   mkdir d && refuses 78 '*d: is a folder*' d
@@ -81,6 +84,7 @@ refuses_text() {
   refuses_own 78 '*-o epochs: write key=value*' config.yaml -- -o epochs
   all_refused
 }
+# bats test_tags=slow
 @test "distribute: False, without a value (which counts as False for another trainer), or missing: the line to change" {
   local -r lenet5=$PROJECT/configs/mnist/lenet5_digits.yaml
   refuses_text refuses false 'model:\n  name: x\nsystem:\n  mode: 0\n  distribute: False\n' \
@@ -97,6 +101,7 @@ refuses_text() {
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU c.yaml
   [[ ! -e logs ]]
 }
+# bats test_tags=slow
 @test "another trainer's config is not judged: no YAML of ours, several documents, tags, an unknown form of -o" {
   printf '%s\n' '---' 'a: !tag {b: 1}' '---' 'b: 2' >several.yaml
   launch ascend2p.sh several.yaml -- -o epochs
@@ -110,6 +115,7 @@ refuses_text() {
 
 # ---- the trainer, the logs, the machine
 
+# bats test_tags=slow
 @test "a trainer or a folder of logs that cannot be one; addresses that are nowhere" {
   refused_later 78 '*--train_script nix.py: no such file*' \
     bash "$SCRIPTS/ascend4p.sh" --device_target CPU --train_script nix.py config.yaml
@@ -159,6 +165,7 @@ refuses_text() {
 @test "a python that is not there" {
   PYTHON=/nix/python refused 78 '*PYTHON=/nix/python is not a program*' launch ascend4p.sh config.yaml
 }
+# bats test_tags=slow
 @test "a scheduler's port that is in use" {
   python -c 'import socket, time
 s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()[1], flush=True); time.sleep(60)' >port 3>&- &
@@ -167,6 +174,7 @@ s = socket.socket(); s.bind(("127.0.0.1", 0)); s.listen(); print(s.getsockname()
   MS_SCHED_PORT=$(<port) refused 78 '*MS_SCHED_PORT=* is in use*' launch ascend4p.sh config.yaml
   kill "$holder"
 }
+# bats test_tags=slow
 @test "a free port that the user asked for is taken" {
   MS_SCHED_PORT=$(python -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
   export MS_SCHED_PORT
@@ -182,6 +190,7 @@ table() {
     --output "${3-table.json}" >/dev/null 2>&1
 }
 
+# bats test_tags=slow
 @test "a rank table that is not there, empty, with comments, for other devices or another host, stale in the environment" {
   refuses 78 '*--rank_table: nix.json cannot be read: No such file*' --rank_table nix.json config.yaml
   : >t.json
@@ -218,6 +227,7 @@ table() {
   [[ "${#stderr_lines[@]}" -eq 2 ]]
   [[ $stderr == *'/server_list/0/device/1/device_ip'*'[duplicate-address]'*'/status'*'[bad-status]' ]]
 }
+# bats test_tags=slow
 @test "a table in the folder is used when it fits" {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[4,8)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
   run --separate-stderr launch_npu ascend4p.sh config.yaml
@@ -230,6 +240,7 @@ table() {
     launch_npu ascend4p.sh config.yaml
 }
 
+# bats test_tags=slow
 @test "spare hosts and the least number of ranks: what cannot be is refused before anything is asked" {
   local -r hosts=127.0.0.2:1,127.0.0.3:1
   HCCN=()

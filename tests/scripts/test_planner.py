@@ -43,6 +43,7 @@ def copy_of(root, folder):
     return folder
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_of_python_is_named_with_its_remedy(root, planned, tmp_path):
     copy = copy_of(root, tmp_path)
     compileall.compile_dir(copy / "tools" / "launch", quiet=2)
@@ -57,6 +58,7 @@ def test_a_damaged_cache_of_python_is_named_with_its_remedy(root, planned, tmp_p
 # ---- what Python would read of the user's --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["json.py", "os.py", "sitecustomize.py", "usercustomize.py", "re.py"])
 def test_a_broken_module_in_pythonpath_does_not_reach_the_launcher(root, planned, tmp_path, name):
     folder = tmp_path / "mine"
@@ -66,6 +68,7 @@ def test_a_broken_module_in_pythonpath_does_not_reach_the_launcher(root, planned
     assert planned(root, subprocess.DEVNULL, PYTHONPATH=path) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variable", ["PYTHONHOME", "PYTHONSTARTUP", "PYTHONPLATLIBDIR"])
 def test_a_variable_of_python_does_not_reach_the_launcher(root, planned, tmp_path, variable):
     assert planned(root, subprocess.DEVNULL, **{variable: str(tmp_path / "none")}) == (0, "")
@@ -79,6 +82,7 @@ def test_a_package_tools_beside_the_program_is_not_ours(root, planned, tmp_path)
     assert planned(root, subprocess.DEVNULL, PYTHONPATH=path) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_checkout_that_cannot_be_written_and_has_no_cache(root, planned, tmp_path):
     copy = tmp_path / "checkout"
     copy.mkdir()

@@ -53,6 +53,7 @@ def test_what_python_would_run(command, found):
     assert command_words.of_python(command.split()) == found
 
 
+@pytest.mark.slow
 @for_each(
     "line, noted",
     [

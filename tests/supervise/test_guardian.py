@@ -28,6 +28,7 @@ def guarded(launcher, more, name):
     return launcher(GUARDED.replace("MARK", f"{name}-{os.getpid()}") + more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["one", "group", "stopped"])
 def test_sigkill_of_the_launcher_ends_all_that_it_has_started(launcher, how, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

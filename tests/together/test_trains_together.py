@@ -302,6 +302,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_kind_has_a_sentence_a_form_in_launch_json_and_a_row_in_both_documents(root):
     schema = json.loads((root / "schemas/launch.schema.json").read_text())
     part = {"$defs": schema["$defs"], "$ref": "#/$defs/finding"}
@@ -425,6 +426,7 @@ while os.path.exists(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("net.ckpt", "net.ckpt"), ("rank_0.ckpt", "rank_1.ckpt")])
 def test_who_writes_small_files_is_seen(tmp_path, names):
     (tmp_path / "go").write_text("")

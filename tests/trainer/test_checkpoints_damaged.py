@@ -131,6 +131,7 @@ def test_folders_that_are_no_ranks_are_passed_over(tmp_path):
         choosing.in_all_ranks(str(tmp_path / "rank_0"))
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(

@@ -127,6 +127,7 @@ def test_a_data_path_of_the_tutorials_may_have_the_data_to_train_on_alone(tmp_pa
     assert "eval" in config
 
 
+@pytest.mark.slow
 def test_shards_are_disjoint_and_together_everything(tmp_path):
     section = {**idx(tmp_path), "image_size": 28}
     first, second = (read(section, shard, 2, shuffle=True)[0] for shard in (0, 1))
@@ -366,6 +367,7 @@ def test_a_file_in_the_place_of_the_folder_is_named(tmp_path, capsys, command):
     assert path.read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["prepare_digits", "prepare_cifar10", "prepare_text"])
 def test_a_folder_that_cannot_be_written_is_said_in_words(command, tmp_path, capsys):
     (tmp_path / "file").touch()
@@ -378,6 +380,7 @@ def test_a_folder_that_cannot_be_written_is_said_in_words(command, tmp_path, cap
 # ---- interrupted ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variable", "name", "few"),
     [

@@ -10,6 +10,7 @@ import ranks
 ENDING = "import atexit, os, sys; atexit.register(os._exit, 99); print('done'); "
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "status", "said"),
     [

@@ -123,6 +123,7 @@ def test_the_rank_tables_are_those_that_the_builder_makes():
         assert (TRAINING / f"rank_table_{cards}pcs.json").read_text() == rank_table.dump(table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 8])
 def test_the_tutorials_command_finds_the_table_beside_it(tmp_path, count):
     shutil.copytree(EXAMPLES, tmp_path / "examples", symlinks=True)
@@ -142,6 +143,7 @@ def test_the_tutorials_command_finds_the_table_beside_it(tmp_path, count):
     assert code == 0 and f"rank table: {there}/rank_table_{count}pcs.json, found next to the program" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "words", "program"),
     [
@@ -165,6 +167,7 @@ def test_the_scripts_of_the_tutorials_start_the_file_beside_them(tmp_path, scrip
         assert "DATA_PATH" in out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "place"),
     [
@@ -187,6 +190,7 @@ def test_what_mindspore_does_not_cut_on_cpu_is_refused_in_one_line(tmp_path, com
     assert err.endswith("--no_check starts the program all the same\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("script", "words", "missing"),
     [("run.sh", ["."], "RANK_SIZE"), ("run_cluster.sh", [".", "rank_table.json", 16], "RANK_START")],

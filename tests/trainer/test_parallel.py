@@ -34,6 +34,7 @@ def test_what_the_cpu_back_end_refuses_is_refused_with_its_words_and_a_way_out(p
     assert texts(config, 4, "Ascend") == [] and texts(config, 4, "GPU") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["semi_auto", "auto", "pipeline", "slices"])
 def test_a_launch_on_cpu_is_refused_before_any_rank_starts(tmp_path, path):
     config = CONFIGS / "parallel" / f"{path}_digits.yaml"

@@ -76,6 +76,7 @@ def test_a_rank_sets_the_device_of_its_place(environment, monkeypatch, target, p
     assert calls == [call]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("then", ["", "raise ImportError"])
 def test_pythons_collector_does_not_look_at_what_mindspore_makes(monkeypatch, tmp_path, then):
     (tmp_path / "mindspore.py").write_text(

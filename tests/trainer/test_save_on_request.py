@@ -58,10 +58,10 @@ def wait_for(condition, job, what):
 
 def asked_at(folder, config, data, epoch, step, number):
     """Runs a job that gets the signal once rank 0 has done that step; returns (seconds to the last file, outcome)."""
-    asks = {"ASKS_AFTER": f"epoch: {epoch} step: {step}, loss", "ASKS_BY": str(int(number))}
+    asks = {"STUB_ASKS_AFTER": f"epoch: {epoch} step: {step}, loss", "STUB_ASKS_BY": str(int(number))}
     file = folder / "launcher.pid"
     options = ["--grace", "60", "--console", "none"]
-    job = ranks.start(folder, 2, config, words(data), options, ASKS, ASKS_FILE=str(file), **asks)
+    job = ranks.start(folder, 2, config, words(data), options, ASKS, STUB_ASKS_FILE=str(file), **asks)
     file.write_text(str(job.pid))
     assert job.wait(timeout=DEADLINE) == -number, (folder / "output.txt").read_text()
     labels = [path.stat().st_mtime for path in (folder / "logs" / "latest" / "ckpt").glob("rank_*/*.json")]

@@ -12,6 +12,7 @@ DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"
 ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "variables", "said"),
     [

@@ -14,6 +14,7 @@ EXAMPLES = ranks.PROJECT / "examples"
 STUB = ranks.PROJECT / "tests" / "fixtures" / "stub_mindspore"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -30,6 +31,7 @@ def test_the_example_for_gpus_is_refused_in_one_line_on_cpu_and_without_data(tmp
     assert said in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("script", sorted(EXAMPLES.rglob("*.sh")), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_a_folder_that_was_copied_elsewhere_says_what_it_lacks(tmp_path, script):
     folder = shutil.copytree(script.parent, tmp_path / "elsewhere" / "mine")

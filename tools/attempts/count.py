@@ -11,9 +11,9 @@ BIGGEST_STEP = 10**9  # what a message between hosts bears
 
 
 class Count:
-    """restarts: --max_restarts, how many in a row may be in vain; limit: --restart_limit, how many there may be in all.
+    """restarts: --max_restarts, the most restarts in a row without progress; limit: --restart_limit, all restarts.
 
-    vain: the restarts in a row that were; number: of the attempt that runs, 0 is the first.
+    vain: the restarts in a row without progress; number: of the attempt that runs, 0 is the first.
     """
 
     def __init__(self, restarts: int, limit: int) -> None:

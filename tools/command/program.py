@@ -143,8 +143,8 @@ def instead_of(line: Line, option: str) -> str:
 def is_run(line: Line, word: str) -> bool:
     """Whether the word after --resume is the folder of a run, or of its checkpoints.
 
-    Refuses a word that is not an argument either: nobody should train anew, or from another run, because of a mistyped
-    name.
+    Refuses a word that is not an argument either: a mistyped name should not start a training from the beginning, or
+    from another run.
     """
     if os.path.exists(f"{word}/launch.json") or os.path.isdir(f"{word}/rank_0"):
         return True

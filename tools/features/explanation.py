@@ -131,7 +131,7 @@ class Explanation(Feature):
         """(any or small, seconds) of the page to be written; None: none.  Whatever becomes of it is at most a note."""
         run, supervisor = self.run, self.run.supervisor
         if supervisor.stopping.signal and not run.settings.report:
-            return None  # whoever ends the launcher may not wait long
+            return None  # the process that ends the launcher may not wait long
         first = supervisor.judge.first
         if first is not None and first.began is None and not run.engine.name:
             return None  # it could not be started, because there are too many processes

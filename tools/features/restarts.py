@@ -43,7 +43,7 @@ class Restarts(Feature):
         super().__init__(run)
         self.count = Count(run.settings.max_restarts, run.settings.restart_limit)
         self.came: dict[str, Any] = {}
-        self._counted = False  # whether that attempt is one of those in vain
+        self._counted = False  # whether that attempt counts as one without progress
         self._answered = self._refused = False
         self._status = 0  # the exit code after that attempt
         self._free: str | tuple[str, str] = ""  # the answer, or what is held and a command that helps

@@ -203,7 +203,7 @@ def show(text: str, voice: Voice) -> int:
         while data:
             data = data[os.write(1, data) :]
     except BrokenPipeError:
-        return 0  # whoever read it has enough
+        return 0  # the reader has enough
     except OSError as error:
         voice.say(tr("cannot write to stdout: {reason}", reason=error.strerror))
         return REFUSED

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools.monitor.metrics import Family
 
 EVERY = 15.0  # seconds between two lines of JSON, if nothing happens
-_MODE = 0o644  # whoever collects the metrics is another user
+_MODE = 0o644  # another user collects the metrics
 VERSION = 1  # of the JSON lines
 MOST_LABEL = 300  # characters of a label's value
 

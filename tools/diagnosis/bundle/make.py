@@ -91,7 +91,7 @@ def _make(target: str, limit: int, paths: list[str], is_run: bool, explain: Call
 
 
 def _explanation(explain: Callable[[], int]) -> str:
-    """What the diagnosis prints; a diagnosis that fails does not keep the logs from whoever may understand them."""
+    """What the diagnosis prints; a diagnosis that fails does not keep the logs from a person who understands them."""
     out, notes = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(notes):
         try:
