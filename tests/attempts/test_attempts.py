@@ -391,6 +391,7 @@ def test_a_thousand_hosts(beside, port):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reply", [b"junk\n", b'["end", 0, 300, 1, "x"]\n', b'["ready", 0]\n', b"x" * 20000, b""])
 def test_an_answer_of_something_else_is_no_verdict(beside, port, reply):
     with socket.create_server(("127.0.0.1", port)) as server:

@@ -109,6 +109,7 @@ def log(run_dir):
     Path(run_dir, "rank_1.log").write_text("working\n")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("log")
 @pytest.mark.parametrize(
     ("text", "trouble"),

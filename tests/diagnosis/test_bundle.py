@@ -103,6 +103,7 @@ def test_a_run_without_a_proper_record(bundled, failed_run, text):
     assert found["explanation.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["root:x:0:0\n", "{}", '{"password": "x"}'])
 def test_what_is_no_rank_table_is_left_out(bundled, failed_run, tmp_path, text):
     (tmp_path / "table.json").write_text(text)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from logs.known import ENTRIES
 from suite.cases import for_each
 
@@ -18,6 +19,7 @@ def test_there_are_many_and_they_are_small():
     assert sum(os.path.getsize(FOLDER / name) for name in FILES) < 150_000
 
 
+@pytest.mark.slow
 @for_each("name", [*JOBS, *FILES])
 def test_a_healthy_job_has_neither_cause_nor_root(name):
     explained = job_logs.of_paths([str(FOLDER / name)], ENTRIES)

@@ -177,6 +177,7 @@ def test_no_file_stays_that_is_older_than_one_that_goes(run):
     assert [path.exists() for path in [*paths, small]] == [True] * 9 + [False] * 2
 
 
+@pytest.mark.slow
 def test_files_are_cut_before_any_goes(run):
     paths = [plog(run, 0, f"plog-7_{age}.log", LINE * (20 * MIB // len(LINE)), age) for age in range(9)]
     (said,) = settled(run)

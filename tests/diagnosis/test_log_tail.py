@@ -134,6 +134,7 @@ def test_the_code_of_a_traceback_is_no_event(explained):
 # --- odd logs ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("log", "told"),
     [

@@ -4,6 +4,7 @@ The lines are ours; their form is that of CANN 8, HCCL 8.5, MindSpore 2, NCCL 2,
 container toolkit.
 """
 
+import pytest
 from logs.known import ENTRIES
 from suite.cases import for_each
 
@@ -144,6 +145,7 @@ def codes_of(tmp_path, text):
     return [fault.entry.code for fault in job_logs.of_paths([str(log)], ENTRIES).faults]
 
 
+@pytest.mark.slow
 @for_each("code, text", [(code, text) for code, texts in FIRST.items() for text in texts])
 def test_the_special_cause_is_first(code, text, tmp_path):
     codes = codes_of(tmp_path, text)

@@ -49,6 +49,7 @@ def test_the_gpus_that_a_variable_leaves(gpus, monkeypatch):
     gpus.line("visible GPUs", "warning", "CUDA_VISIBLE_DEVICES=-1 hides all GPUs")
 
 
+@pytest.mark.slow
 def test_an_old_driver_does_not_know_the_compute_capability(gpus):
     gpus.tool("nvidia-smi", '[[ $* != *compute_cap* ]] || exit 2; echo "Tesla K80, 418.87"')
     assert gpus.line("GPUs", "ok").text == "1: Tesla K80, driver 418.87"

@@ -165,6 +165,7 @@ def test_tools_that_hang_cost_one_limit_and_say_so(a3, monkeypatch):
     assert lines["device 0"].text.startswith("health unknown; address 192.168.100.1")
 
 
+@pytest.mark.slow
 def test_all_programs_are_asked_at_the_same_time(machine, monkeypatch):
     calls = []
     monkeypatch.setattr(programs, "ask_all", lambda commands, seconds, real=programs.ask_all: (

@@ -90,6 +90,7 @@ def test_cann_that_is_not_active_is_a_problem_where_there_are_npus(a3, monkeypat
     assert a3.line("CANN", "problem").remedy == "source /usr/local/Ascend/cann/set_env.sh"
 
 
+@pytest.mark.slow
 def test_the_older_place_of_cann(machine):
     machine.cann("8.0.0", "/usr/local/Ascend/ascend-toolkit/latest")
     assert machine.line("CANN", "ok").remedy == "source /usr/local/Ascend/ascend-toolkit/set_env.sh"
@@ -104,6 +105,7 @@ def test_a_machine_with_npus_and_without_cann(a3, monkeypatch):
     a3.line("CANN", "problem")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "status", "part"),
     [

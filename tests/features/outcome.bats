@@ -36,6 +36,7 @@ explained() {
   explained
 }
 
+# bats test_tags=slow
 @test "that process gets all the signals of a batch system, and of a terminal" {
   failing
   for signal in TERM INT HUP QUIT USR1 USR2; do

@@ -173,6 +173,7 @@ def test_a_launcher_that_is_killed_leaves_no_child(tmp_path):
     assert os.read(told, 100) == b""
 
 
+@pytest.mark.slow
 def test_without_plogs_nothing_is_prepared_that_only_they_need(root):
     """Each launch that fails takes this time of a processor, so it reads no modules that few launches need."""
     code = """

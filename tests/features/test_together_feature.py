@@ -197,6 +197,7 @@ def test_who_ends_the_launcher_by_a_signal_does_not_wait(run):
     assert ended(run, feature) == [] and run.world.forked == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["raise", "kill", "half", "stop", "slow"])
 def test_whatever_its_child_does_the_job_ends_as_it_would(run, monkeypatch, how):
     def tell(tells, job):

@@ -108,12 +108,14 @@ def test_the_version_is_the_same_everywhere():
     assert mslaunch("watch", "--version").stdout == said == mslaunch("ascend4p", "--version").stdout
 
 
+@pytest.mark.slow
 def test_a_page_of_help_is_printed():
     assert mslaunch("help", "restarts").stdout.startswith("# Time limits and restarts")
     assert mslaunch("help", "launch").stdout.startswith("Starts any number of ranks")
     assert "ascend8p" in mslaunch("help", "scripts").stdout
 
 
+@pytest.mark.slow
 def test_python_variables_and_folders_of_the_user_do_not_steer_it(tmp_path):
     for name in ("tools", "hccl_tools"):
         (tmp_path / name).mkdir()

@@ -89,6 +89,7 @@ def refused(answer, status, *words):
 # ---- the table of all hosts ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_one_command_makes_the_table_of_the_whole_cluster(hosts, build, world):
     status, out, err = build("--device_num", "[0,2)")
     assert (status, out) == (0, f"{world}/hccl_2s_4p.json\n"), err
@@ -121,12 +122,14 @@ def asker(logins, news=print):
     return ask.Asker(logins=logins, agent=[sys.executable], news=news)
 
 
+@pytest.mark.slow
 def test_stdout_is_the_table_only_when_it_is_asked_for(hosts, build, world):
     status, out, _ = build("--device_num", "0", "--stdout")
     assert (status, json.loads(out)["server_count"]) == (0, "2")
     assert os.listdir(world) == ["hosts"]
 
 
+@pytest.mark.slow
 def test_every_host_runs_the_same_command_wherever_it_has_the_project(hosts, build, root, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/some/where with a blank")
     hosts.set("me@10.99.0.4")
@@ -182,6 +185,7 @@ def test_the_users_command_reaches_the_hosts(hosts, build, monkeypatch):
     assert hosts.options()[:3] == ["-F", "my", "config"]  # one a line; the word has a blank
 
 
+@pytest.mark.slow
 def test_noise_of_a_host_does_no_harm(hosts, build):
     hosts.fault(0, "noise")
     hosts.fault(1, "noise")
@@ -349,6 +353,7 @@ def test_hosts_of_another_version_are_told_in_few_lines_and_not_believed(monkeyp
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [None, ["9.9.9", "b" * 64], "x"])
 def test_a_host_does_nothing_for_an_asker_of_another_version(root, version):
     asked = {

@@ -53,6 +53,7 @@ def test_a_mistake_of_ours_is_not_hidden():
         boundary.run("x.py", raising(KeyError("x")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["nowhere.json", "--no-such-option", "--format nix x.json"])
 def test_what_a_closed_stderr_would_get_does_not_go_to_stdout(world, words):
     command = f"exec {shlex.quote(sys.executable)} {project.path('hccl_tools', 'validate_hccl.py')} {words} 2>&-"

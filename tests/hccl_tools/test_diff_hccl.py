@@ -231,6 +231,7 @@ def many(servers, last=1):
     return {"version": "1.0", "server_count": str(servers), "server_list": listed, "status": "completed"}
 
 
+@pytest.mark.slow
 def test_a_change_of_all_servers_is_a_few_lines_until_all_are_asked_for(compared):
     status, out, _ = compared(many(300), many(300, 2))
     lines = out.splitlines()

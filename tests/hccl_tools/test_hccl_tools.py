@@ -346,6 +346,7 @@ def test_a_file_that_is_no_rank_table_is_not_overwritten(build, cards, world, co
 # ---- as a program --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_it_runs_from_another_folder_through_a_link_and_as_a_module(run, cards, world, root):
     ended = run("hccl_tools/hccl_tools.py", "--device_num", "[0, 2)", "--server_ip", "10.0.0.1")
     path = world / "hccl_2p_01_10.0.0.1.json"

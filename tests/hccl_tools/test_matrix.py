@@ -180,6 +180,7 @@ def keys_of(found):
     }
 
 
+@pytest.mark.slow
 @for_each("target", JOB)
 @for_each("source", JOB)
 def test_nothing_is_lost_in_silence(command, world, source, target):
@@ -368,6 +369,7 @@ def test_version_2_0_there_and_back_by_a_list_of_hosts_is_the_same_table(sizes, 
     assert changes.compare(*sides).changes == []
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=5), st.data())
 def test_hosts_of_version_2_0_that_change_places_are_told_and_told_back(sizes, data):

@@ -84,6 +84,7 @@ def test_a_spare_has_the_addresses_of_the_device_that_it_replaces():
     assert len(list(rank_lists.repeated_addresses(tables))) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, database=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=5), st.randoms(use_true_random=False))
 def test_in_steps_or_at_once_is_the_same_whatever_the_order_in_the_files(sizes, random):

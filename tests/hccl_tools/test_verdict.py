@@ -42,6 +42,7 @@ def test_a_key_of_odd_digits_has_its_place(table, key):
     assert f"/version/{key}" in [problem.pointer for problem in found]
 
 
+@pytest.mark.slow
 def test_the_order_of_problems_is_the_same_in_every_run(tmp_path, table, root):
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(table(8, edits={f"/server_list/0/device/{n}/device_ip": "x" for n in range(8)})))

@@ -21,6 +21,7 @@ has() {
   done
 }
 
+# bats test_tags=slow
 @test "the command alone: 8 ranks on a free port, in output/msrun_log, 7200 s for them to come" {
   planned "net.py --config 'a b.yaml' --run_mode train"
   has --worker_num=8 --local_worker_num=8 --join=True --cluster_time_out=7200 "net.py --config a\\ b.yaml --run_mode train"

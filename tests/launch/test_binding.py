@@ -141,6 +141,7 @@ def test_a_part_near_a_device_is_narrowed_by_other_jobs_and_not_moved_away(machi
     assert cores(CORE, [0, 1], range(16), root, taken=range(8), target="Ascend") == [[8, 9, 10, 11], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("node", ["-1", "2", "x"])
 def test_when_one_device_has_no_node_all_devices_of_the_host_share_evenly(machine, npus, node):
     root = machine(["0-7", "8-15"], pci={**PLACES, "0000:41:00.0": node})

@@ -123,6 +123,7 @@ def test_the_image_is_one_installation_of_this_version():
         assert f"mindspore-launch:{version.number()} dist\n" in documents.read(page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("way", "role"), PODS)
 def test_a_pod_has_time_memory_and_devices(way, role):
     replicas, template = templates(JOBS[way])[role]

@@ -105,6 +105,7 @@ def test_two_pods_on_one_node_differ_by_their_devices():
         own(content, job({"HOST_IP": "10.8.0.2"}))
 
 
+@pytest.mark.slow
 def test_a_table_of_many_servers_is_searched_once():
     servers = [{"container_ip": f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}", "devices": [0]} for n in range(1, 8193)]
     asked = []

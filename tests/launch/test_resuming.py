@@ -288,6 +288,7 @@ def test_over_several_hosts_the_user_converts(tmp_path):
     assert "--ranks 4, copy NEW_FOLDER to every host, and then --resume=NEW_FOLDER" in line
 
 
+@pytest.mark.slow
 def test_a_launch_that_is_typed_on_each_host_checks_its_own_ranks(tmp_path):
     run = a_run(tmp_path, ranks=4)
     cut_off(run / "ckpt" / "rank_0" / "lenet5-2_5.ckpt")

@@ -130,6 +130,7 @@ ranks_on() {
   ranks_on 4,5,6,7 '0 1 2 3'
 }
 
+# bats test_tags=slow
 @test "GPUs: as many ranks as CUDA_VISIBLE_DEVICES names, locked by their own numbers" {
   CUDA_VISIBLE_DEVICES=3,1 stubbed launch.sh --device_target GPU --no_check config.yaml
   CUDA_VISIBLE_DEVICES=3,1 "${STUBBED[@]}"
@@ -278,6 +279,7 @@ squeue_has_a_job() {
   [[ $output == *'npu-smi in /usr/local/Ascend/driver/tools, which is not on PATH'* ]] || fail "$output"
 }
 
+# bats test_tags=slow
 @test "run_cluster.sh on CPU needs no tool of the driver" {
   need mpirun
   PATH=$PLAIN_PATH

@@ -139,6 +139,7 @@ def test_the_numbers_of_a_silent_rank_are_grey_but_not_its_age(watched):
 # --- every problem has a name -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_every_rank_with_a_problem_is_named_above_the_table(watched, width, height):
     silent, slow, nan = (5, 10, 11, 12, 13), (2, 3), (7,)

@@ -95,6 +95,7 @@ def test_a_number_is_known_in_every_wrapping(number):
     none(set(WRAPPINGS) - {of_line[row] for rows in taken for row in rows}, "these do not lead to its rule")
 
 
+@pytest.mark.slow
 @for_each(
     "text, code",
     [

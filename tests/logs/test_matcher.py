@@ -210,6 +210,7 @@ def test_hostile_logs_take_bounded_time(name):
     assert time.process_time() - begun < 3
 
 
+@pytest.mark.slow
 def test_typical_logs_are_read_in_a_moment():
     """A log of training has few shapes, though no line comes twice: far less time than for all texts in all lines."""
     chance = random.Random(5)
@@ -295,6 +296,7 @@ def test_hyperscan_finds_the_same(number, kind):
         assert fast <= slow
 
 
+@pytest.mark.slow
 @needs_hyperscan
 def test_the_automaton_has_the_texts_of_an_expression_that_is_large(monkeypatch):
     """With all that may be before a line it has 500 characters; five of these took 7 of 8 seconds."""

@@ -359,6 +359,7 @@ def in_cri(line, second=0):
     return f"2026-11-25T10:12:{second:02}.123456789Z stderr F {line}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [in_docker, in_cri])
 def test_files_in_which_containers_lines_are_kept(form, job, right, tmp_path):
     path = written(tmp_path / "mixed", "0a1b-json.log", map(form, mixed(job, MIXED["mpirun"])))

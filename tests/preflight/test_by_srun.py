@@ -48,6 +48,7 @@ def starter(folder, *nodes):
     return [sys.executable, str(folder / "srun.py"), ",".join(nodes)]
 
 
+@pytest.mark.slow
 def test_every_node_gets_its_own_question_and_answers_in_the_same_output(probe):
     questions = {name: {"seed": name, "both": [1, 2], "slots": n} for n, name in enumerate(("n1", "n2", "n3"))}
     words = [str(probe / "answers.py")]

@@ -230,6 +230,7 @@ def test_any_facts_give_lines_that_name_hosts_once_and_do_not_depend_on_their_or
     assert known(found(dict(other_order))) == known(result)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=50)
 @given(st.lists(facts(), min_size=1, max_size=1), st.integers(2, 6))
 def test_hosts_with_the_same_facts_never_differ_from_one_another(many, number):

@@ -345,6 +345,7 @@ def test_a_folder_without_code_is_no_module(tmp_path, monkeypatch):
     assert found["package:left_over"] is None and found["package:name_space"] == system.WITHOUT_VERSION
 
 
+@pytest.mark.slow
 def test_this_environment_has_the_versions_that_pip_says(tmp_path):
     from importlib import metadata
 

@@ -245,6 +245,7 @@ def test_another_language_says_the_same(check, hosts, monkeypatch):
     assert status == 1 and out.startswith("会使任务变慢：\n  b：4 个处理器；其余 2 个主机：192\n")
 
 
+@pytest.mark.slow
 def test_this_host_really_answers(run):
     """The one test here that asks a probe: whatever this machine lacks, there is a verdict and no traceback."""
     ended = run("tools/preflight/main.py", "--json")

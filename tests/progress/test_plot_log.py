@@ -156,6 +156,7 @@ def outlier(rank, field="data_ms"):
     return outliers.Outlier(kind=outliers.SLOW, field=field, rank=rank, value=2.0, middle=1.0)
 
 
+@pytest.mark.slow
 def test_restarts_are_one_course_as_on_the_page(tmp_path, capsys):
     folder = example_run.make(str(tmp_path))
     assert plot_log.main([folder, "--json"]) == 0

@@ -86,6 +86,7 @@ def test_a_mistake_in_the_users_file_is_told_with_its_line(own, pattern, said):
     assert line.startswith("/mine.yaml:3: ") and said in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", "progress: 5", "other: []", "progress: [{name: x}]", "{", "progress: [{pattern: x, name: y, z: 1}]"]
 )

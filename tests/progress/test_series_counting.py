@@ -100,6 +100,7 @@ def test_steps_of_the_run_stay_whatever_part_a_log_has(length, parts):
     assert steps_of(*(on(*log, length=length) for log in logs)) == [list(log) for log in logs]
 
 
+@pytest.mark.slow
 @given(st.integers(2, 15), st.lists(PART, min_size=1, max_size=4))
 def test_steps_of_epochs_are_put_one_after_the_other(length, parts):
     whole = range(1, 2 * length + 1)  # one log has it all, so the length of an epoch is known

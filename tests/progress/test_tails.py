@@ -205,6 +205,7 @@ def test_one_rank_alone_and_ranks_without_numbers_have_no_pace(ranks):
     assert slowness.paces(ranks(3)[0].by_rank.values(), {}) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", ["nan", "inf", "0"])
 def test_a_time_that_is_none_counts_nothing(ranks, time):
     paces = slowness.paces(look_at(ranks, [50, time, 50, 50]).by_rank.values(), {})

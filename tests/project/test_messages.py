@@ -126,6 +126,7 @@ def test_the_chinese_pages_have_chinese_punctuation():
     assert found == []
 
 
+@pytest.mark.slow
 def test_what_the_code_joins_has_the_punctuation_of_the_language():
     """Clauses that are parts of one sentence go through words.clauses; "; " in a shell command is another thing."""
     joined = re.compile(r'"; "\.join|f"(?!.*tr\(\'[^\']*\}; \{)[^"]*\}; ?\{')

@@ -145,6 +145,7 @@ def test_a_module_uses_no_private_name_of_another(path):
     none(modules()[path].borrowed)
 
 
+@pytest.mark.slow
 def test_files_are_short():
     limits = {
         "hccl_tools/**/*.py": 300,

@@ -76,6 +76,7 @@ plog_of() {
   [[ ! -e logs/latest/plog ]]
 }
 
+# bats test_tags=slow
 @test "a folder of the user that cannot be written: the variable stays, and the rank's log says so in one line" {
   printf 'a file\n' >taken
   export ASCEND_PROCESS_LOG_PATH=$WORLD/taken STUB_DO='0: print 1'

@@ -164,6 +164,7 @@ def head(data):
     return [html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", one))).strip() for one in (found, h1)]
 
 
+@pytest.mark.slow
 def test_a_failure_is_which_rank_why_and_what_to_do(tmp_path):
     (data,) = states("failed", tmp_path)
     text, h1 = head(data)
@@ -212,6 +213,7 @@ def test_a_good_run_names_the_ranks_that_differ(tmp_path):
     assert h1.startswith("Ended well") and "rank 41: " in text and "rank 7: " in text
 
 
+@pytest.mark.slow
 def test_a_restarted_run_says_why_it_was(tmp_path):
     (data,) = states("restarted", tmp_path)
     text, h1 = head(data)

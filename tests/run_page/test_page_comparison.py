@@ -325,6 +325,7 @@ def test_any_value_in_launch_json_is_compared(run, value):
     assert f"{len(keys) + 2} runs compared" in text
 
 
+@pytest.mark.slow
 def test_thirty_runs_have_thirty_letters(run):
     text = page_of(*[run(f"run{number}", (2.0, 1.0 + number)) for number in range(30)])
     assert [row[0][0] for row in table(text, "runs")] == [unlike.letter(place) for place in range(30)]

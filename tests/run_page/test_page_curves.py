@@ -216,6 +216,7 @@ def test_samples_a_second_have_a_chart_only_where_they_say_more_than_the_time_of
 # ---- restarts and times ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_chart_knows_where_a_restart_began(runs):
     data = runs("restarted")[0]
     assert told.restarts(data) == {1: 181}

@@ -90,6 +90,7 @@ def test_the_time_line_knows_who_failed_first_and_the_grace_time(tmp_path):
     assert line.seconds == pytest.approx(272, abs=1)
 
 
+@pytest.mark.slow
 def test_the_slow_rank_has_a_row_and_the_others_are_one(tmp_path):
     (folder,) = example_states.make("straggler", str(tmp_path))
     data = reading.read(folder, PATTERNS)
@@ -249,6 +250,7 @@ def test_a_checkpoint_in_the_midst_of_steps_ends_with_the_next_step():
     assert found == [("start", 0, 10), ("steps", 10, 20), ("save", 20, 25), ("steps", 25, 40)]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(st.sampled_from(phases.PHASES), st.none() | st.floats(-50, 200), st.booleans())),
     st.floats(0, 99),

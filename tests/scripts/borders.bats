@@ -87,6 +87,7 @@ dashes() {
   [[ "$(recorded rank_1 'r["env"]["RANK_TABLE_FILE"]')" == "$PWD/-r.json" ]]
 }
 
+# bats test_tags=slow
 @test "a trainer whose name begins with a dash is a file, with mpirun and msrun" {
   need mpirun
   dashes

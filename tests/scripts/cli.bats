@@ -63,6 +63,7 @@ starts() {
   [[ -z "$(ls "$STUB_OUT")" ]]
 }
 
+# bats test_tags=slow
 @test "what --dry_run prints can be pasted into a shell and starts the same ranks" {
   launch_npu ascend2p.sh --dry_run config.yaml >plan.sh 2>/dev/null
   RANK_ID=9 MS_ROLE=MS_SCHED bash plan.sh
@@ -142,6 +143,7 @@ PY
   [[ "$(find logs -maxdepth 1 -type d -name 'ascend2p-*' | wc -l)" -eq 2 ]]
 }
 
+# bats test_tags=slow
 @test "a copied script says that it is to be called by path or link" {
   mkdir -p copies/lib
   cp "$SCRIPTS"/*.sh copies

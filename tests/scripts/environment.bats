@@ -20,6 +20,7 @@ setup() {
   run ! grep -E '^(RANK_ID|DEVICE_ID|RANK_TABLE_FILE|MS_NODE_ID)=' <(contract scheduler)
 }
 
+# bats test_tags=slow
 @test "one rank that is not distributed runs alone: no cluster, no rank table" {
   printf 'system:\n  distribute: False\n' >config.yaml
   launch ascend1p.sh config.yaml
@@ -28,6 +29,7 @@ setup() {
 
 # ---- what public trainers read ----------------------------------------------------------------------
 
+# bats test_tags=slow
 @test "DEVICE_NUM and the names of other launchers: a value of the user counts" {
   # shellcheck disable=SC2030 # each test has a shell of its own
   export DEVICE_NUM=16 RANK=5 LOCAL_RANK=6 WORLD_SIZE=7 LOCAL_WORLD_SIZE=8 MASTER_ADDR=10.0.0.9 MASTER_PORT=6000 SERVER_ID=9
@@ -122,6 +124,7 @@ d 你好"
   [[ "$(recorded rank_1 'r["env"]["MY_TOKEN"]')" = "$MY_TOKEN" ]]
 }
 
+# bats test_tags=slow
 @test "stale variables of an earlier job are reported in one line and overridden" {
   export RANK_ID=3 MS_ROLE=MS_SCHED RANK_SIZE=16 MINDSPORE_HCCL_CONFIG_PATH=/old.json
   ends 0 '*note: RANK_ID=3, RANK_SIZE=16, MS_ROLE=MS_SCHED, MINDSPORE_HCCL_CONFIG_PATH=/old.json from your shell*' \
@@ -173,6 +176,7 @@ PY
   [[ "$(recorded rank_1 'r["cwd"]')" = "$WORLD" ]]
 }
 
+# bats test_tags=slow
 @test "trainer arguments arrive as they were typed, blanks, quotes, newlines and all" {
   mkdir -p "odd
 \$(touch gone) 你"
@@ -184,6 +188,7 @@ PY
   [[ ! -e gone ]]
 }
 
+# bats test_tags=slow
 @test "each rank's environment is kept in a file for its owner only" {
   MY_TOKEN=secret launch ascend2p.sh config.yaml
   grep -x 'declare -x RANK_ID="1"' logs/latest/rank_1.env

@@ -3,6 +3,7 @@
 
 load ../helper
 
+# bats test_tags=slow
 @test "what a test has left behind is ended, and nothing of another test or of another run of them" {
   for mark in "$BATS_TEST_TMPDIR" "${BATS_TEST_TMPDIR}0" /another/run/1; do
     TEST_MARK=$mark sleep 60 3>&- &

@@ -42,6 +42,7 @@ says_in() {
   ends 2 '*: --lang fr: write one of zh, en; see: *' bash "$SCRIPTS/ascend2p.sh" --lang fr config.yaml
 }
 
+# bats test_tags=slow
 @test "--help is Chinese, with the same options and examples" {
   ends 0 '' bash "$SCRIPTS/ascend2p.sh" --help
   [[ $output == 'Trains with 2 ranks'* ]]

@@ -88,6 +88,7 @@ ascend() {
 # bats test_tags=slow
 @test "ascend8p.sh: devices 0 to 7" { ascend 8 '0 1 2 3 4 5 6 7'; }
 
+# bats test_tags=slow
 @test "ascend1p.sh: one rank that is not distributed has no cluster and no rank table" {
   printf 'system:\n  distribute: False\n' >config.yaml
   npus ascend1p.sh config.yaml
@@ -131,6 +132,7 @@ resnet50() {
     --config "${RESNET50}_pipeline.yaml"
 }
 
+# bats test_tags=slow
 @test "run_cpu.sh: one rank, which joins no job, on device 0" {
   STUB_DO='' runs bash "$SCRIPTS/run_cpu.sh" config.yaml
   each_rank 1 0 CPU alone -- --config config.yaml -o system.distribute=False

@@ -234,6 +234,7 @@ table() {
   [[ $stderr == *'rank table: hccl_4p_4567_127.0.0.1.json, found in this folder'* ]]
   [[ "$(recorded rank_0 'r["env"]["RANK_TABLE_FILE"]')" = "$WORLD/hccl_4p_4567_127.0.0.1.json" ]]
 }
+# bats test_tags=slow
 @test "a table in the folder that does not fit is named, and another one built" {
   python "$PROJECT/hccl_tools/hccl_tools.py" --device_num "[0,4)" --hccn_conf hccn.conf --server_ip 127.0.0.1 >/dev/null 2>&1
   ends 0 '*rank tables not used: hccl_4p_0123_127.0.0.1.json (devices 0-3); *rank table: built for devices 4-7*' \

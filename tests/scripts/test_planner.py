@@ -74,6 +74,7 @@ def test_a_variable_of_python_does_not_reach_the_launcher(root, planned, tmp_pat
     assert planned(root, subprocess.DEVNULL, **{variable: str(tmp_path / "none")}) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_package_tools_beside_the_program_is_not_ours(root, planned, tmp_path):
     for name in ("tools", "hccl_tools"):
         (tmp_path / name).mkdir()

@@ -35,6 +35,7 @@ def test_ranks_with_data_of_their_own_are_good():
     assert kinds({rank: curve(rank) for rank in range(4)}) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranks", [2, 3, 8])
 @pytest.mark.parametrize("steps", [1, 7, 30, 300])
 def test_good_runs_are_never_named(ranks, steps):

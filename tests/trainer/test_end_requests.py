@@ -49,6 +49,7 @@ def rank(tmp_path):
         one.communicate()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("launched", "number", "value", "code"),
     [
