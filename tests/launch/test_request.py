@@ -7,6 +7,7 @@ from launching import request, words
 
 from hccl_tools.common import project
 from hccl_tools.common.refusal import USAGE, Refusal
+from tools.launch import instead
 from tools.launch.engines import placement
 from tools.launch.programs import config_checks, trainer_command
 from tools.launch.request import Request
@@ -120,3 +121,7 @@ def test_a_launch_does_not_take_its_rank_table_from_standard_input(words, typed)
     with pytest.raises(Refusal, match=f"^{typed} -: every rank reads the table, .*cat >hccl.json$") as refused:
         Request.from_words(["script=x.sh", "engine=local", "device_target=CPU", words, "--"])
     assert refused.value.status == 2
+
+
+def test_the_config_for_cpu_is_next_to_the_default_one_whatever_the_folder_is_called():
+    assert instead.for_processors("/home/x.yaml_files/net.yaml") == "/home/x.yaml_files/net_cpu.yaml"

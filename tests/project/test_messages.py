@@ -40,8 +40,12 @@ def test_every_message_is_translated():
 
 @pytest.mark.slow
 def test_the_compiled_catalogue_is_that_of_the_text():
-    compiled = polib.mofile(messages.CATALOGUE.replace(".po", ".mo"))
+    compiled = polib.mofile(messages.compiled(messages.CATALOGUE))
     assert {entry.msgid: entry.msgstr for entry in compiled} == {e.msgid: e.msgstr for e in catalogue()}, HINT
+
+
+def test_the_compiled_catalogue_is_next_to_the_text_whatever_the_folder_is_called():
+    assert messages.compiled("/home/x.port/zh/launch.po") == "/home/x.port/zh/launch.mo"
 
 
 def test_the_help_of_a_script_is_chinese_but_for_its_commands(monkeypatch):

@@ -70,7 +70,7 @@ def test_without_a_catalogue_a_refusal_is_english(monkeypatch):
 
 
 def test_a_host_that_does_not_come_is_named_in_chinese(monkeypatch):
-    catalogue = polib.mofile(messages.CATALOGUE.replace(".po", ".mo"))
+    catalogue = polib.mofile(messages.compiled(messages.CATALOGUE))
     texts = {entry.msgid: entry.msgstr for entry in catalogue}
     monkeypatch.setattr(language, "_catalogue", lambda: type("Chinese", (), {"gettext": staticmethod(texts.get)}))
     told = []

@@ -407,7 +407,7 @@ def test_the_search_works_in_a_folder_and_without_a_network(built, page, words, 
         driver.set_script_timeout(90)
         driver.get(top + page)
         driver.execute_script("document.querySelector('#__search').click()")
-        # Pasted: while words are typed, the search warns of each beginning that is no query, such as "super p".
+        # Pasted: while words are typed, the search warns of beginnings that it cannot parse, such as "super p".
         field = driver.find_element(By.CSS_SELECTOR, "[data-md-component=search-query]")
         driver.execute_script("arguments[0].value = arguments[1]", field, words)
         field.send_keys(Keys.END)

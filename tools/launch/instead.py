@@ -43,10 +43,16 @@ def _on_processors(command: Command, request: Request) -> Iterator[list[str]]:
     words = retyped.for_target(command.declaration, command.typed, "CPU")
     own_trainer = not checks.is_program(request) and trainer_command.is_own(trainer_command.trainer(request))
     if request.default_config and request.config is None and own_trainer:
-        smaller = request.default_config.replace(".yaml", "_cpu.yaml")
+        smaller = for_processors(request.default_config)
         if os.path.isfile(smaller):
             yield retyped.with_options(command.declaration, words, {"config": short_path(smaller)})
     yield words
+
+
+def for_processors(config: str) -> str:
+    """The place of the config for CPU that belongs to a script's default config."""
+    start, end = os.path.splitext(config)
+    return f"{start}_cpu{end}"
 
 
 def _plan_only(command: Command) -> Iterator[list[str]]:

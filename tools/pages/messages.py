@@ -79,6 +79,11 @@ def _of_header(path: str) -> Iterator[str]:
             yield paragraph.replace("\n", " ")
 
 
+def compiled(catalogue: str) -> str:
+    """The file that gettext reads, next to a catalogue."""
+    return f"{os.path.splitext(catalogue)[0]}.mo"
+
+
 def update() -> list[str]:
     """Brings both files up to date; returns the messages that have no translation."""
     old = {entry.msgid: entry.msgstr for entry in polib.pofile(CATALOGUE)} if os.path.exists(CATALOGUE) else {}
@@ -87,7 +92,7 @@ def update() -> list[str]:
     for message, places in sorted(collected().items(), key=lambda item: (item[1], item[0])):
         catalogue.append(polib.POEntry(msgid=message, msgstr=old.get(message, ""), occurrences=[(places[0], "")]))
     catalogue.save(CATALOGUE)
-    catalogue.save_as_mofile(CATALOGUE.replace(".po", ".mo"))
+    catalogue.save_as_mofile(compiled(CATALOGUE))
     return [entry.msgid for entry in catalogue if not entry.msgstr]
 
 
