@@ -153,8 +153,9 @@ def test_a_path_that_yaml_would_read_otherwise_is_quoted(tmp_path):
 def test_no_run_at_all_and_none_of_this_config(tmp_path):
     assert "no run of config.yaml in logs has checkpoints; name a run with --resume=FOLDER" in refused("newest")
     a_run(tmp_path, config="other.yaml")
-    assert "ascend2p-20260101T000000Z-1 has some, but of another config or trainer: --resume=logs/ascend2p-" in refused(
-        "newest"
+    assert (
+        "ascend2p-20260101T000000Z-1 has some, but from another config or trainer: --resume=logs/ascend2p-"
+        in refused("newest")
     )
 
 

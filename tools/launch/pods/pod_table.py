@@ -201,7 +201,9 @@ def _by_number(servers: list[PodServer], job: PodJob, path: str) -> int:
     if len(servers) == 1 and not (job.node and job.node.value):
         return 0
     if not job.node:
-        text = tr("{path} has no addresses of its ranks, and no variable or option gives this pod's number", path=shown)
+        text = tr(
+            "{path} gives no addresses for its ranks, and no variable or option gives this pod's number", path=shown
+        )
         raise Refusal(REFUSED, clauses(text, tr("set MS_NODE_RANK, or give --node_rank")))
     if job.node.value < len(servers):
         return job.node.value

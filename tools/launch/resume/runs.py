@@ -34,7 +34,7 @@ def newest(logs: str, config: str) -> str:
                 return run
             others = others or run
     more = (
-        tr("; {run} has some, but of another config or trainer: --resume={run}", run=one_line(shown(others)))
+        tr("; {run} has some, but from another config or trainer: --resume={run}", run=one_line(shown(others)))
         if others
         else ""
     )
