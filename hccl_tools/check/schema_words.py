@@ -85,7 +85,9 @@ def _explain_required(fault: Fault) -> Iterator[Problem]:
     for name in fault.wanted:
         if name not in fault.value and repr(name) in fault.message:
             described = fault.schema.get("properties", {}).get(name, {}).get("description")
-            remedy = tr('add "{name}"', name=name) + (f": {described}" if described else "")
+            remedy = tr('add "{name}"', name=name)
+            if described:
+                remedy = tr('add "{name}": {meaning}', name=name, meaning=tr(described))
             yield Problem("missing-field", fault.place, tr('"{name}" is missing', name=name), remedy)
 
 
@@ -122,7 +124,8 @@ def _did_you_mean(found: object, known: list[Any]) -> str | None:
 
 
 def _explain_pattern(fault: Fault) -> Iterator[Problem]:
-    what = fault.schema.get("description", tr("text that matches {wanted}", wanted=fault.wanted))
+    described = fault.schema.get("description")
+    what = tr(described) if described else tr("text that matches {wanted}", wanted=fault.wanted)
     yield Problem(
         "bad-value", fault.place, tr("{value} does not fit", value=shown(fault.value)), tr("write {value}", value=what)
     )
@@ -143,7 +146,7 @@ def _explain_bound(fault: Fault) -> Iterator[Problem]:
 
 
 def _explain_size(fault: Fault) -> Iterator[Problem]:
-    noun = "item" if fault.keyword.endswith("Items") else "character"
+    noun = marked("item") if fault.keyword.endswith("Items") else marked("character")
     found, wanted = count(len(fault.value), noun), count(fault.wanted, noun)
     if fault.keyword.startswith("min"):
         text, remedy = tr("{found}: too few", found=found), tr("write at least {number}", number=wanted)

@@ -45,7 +45,7 @@ def test_every_shipped_config_is_good(path):
         ("num_epochs: 8", "num_epochs: 2026-01-01", 20, "datetime.date(2026, 1, 1) is a date; write a whole number"),
         ("num_epochs: 8", "num_epochs: 2.5", 20, "2.5 is a number; write a whole number"),
         ("momentum: 0.9", "momentun: 0.9", 24, '/optimizer/momentun: no such key: "momentun"; did you mean "momentum"'),
-        ("  opt: momentum\n", "", 22, '/optimizer: "opt" is missing; add "opt": its name'),
+        ("  opt: momentum\n", "", 22, '/optimizer: "opt" is missing; add "opt": the optimizer'),
         ("loss:\n  name: CrossEntropyLoss", "loss: CrossEntropyLoss", 15, "is a text; write a group of keys"),
     ],
 )

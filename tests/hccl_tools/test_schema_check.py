@@ -8,6 +8,7 @@ from jsonschema import Draft202012Validator
 from suite.cases import for_each
 
 from hccl_tools.check import schema_check, schema_quick
+from hccl_tools.common import language
 
 SCHEMA = schema_check.load_schema("rank_table_v1.0")
 DEVICE = "/server_list/0/device/0"
@@ -217,3 +218,21 @@ def test_a_schema_that_refers_to_itself_is_followed_as_far_as_the_document_goes(
     assert schema_check.accepts({"a": [{"a": []}]}, schema)
     assert not schema_check.accepts({"a": [{"b": []}]}, schema)
     assert not schema_check.accepts({"a": []}, {"$ref": "#/$defs/odd", "$defs": {"odd": {"oneOf": [{}]}}})
+
+
+@pytest.mark.parametrize(
+    ("edits", "text"),
+    [
+        ({"/server_list": ...}, '缺少 "server_list"；请加上 "server_list"：服务器列表'),
+        ({"/server_count": "01"}, '"01" 不合适；请写 带引号的整数，不带符号和前导零'),
+        ({"/server_list": []}, "0 个元素：太少；请写至少 1 个元素"),
+        ({"/server_list/0/server_id": ""}, "0 个字符：太少；请写至少 1 个字符"),
+    ],
+)
+def test_what_the_schema_says_about_a_key_is_translated(table, edits, text):
+    language.use("zh")
+    try:
+        (found,) = schema_check.problems(table(2, edits=edits), SCHEMA)
+        assert f"{found.text}；{found.remedy}" == text
+    finally:
+        language.use("en")

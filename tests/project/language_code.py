@@ -1,7 +1,9 @@
-"""What people read in the code: comments, docstrings and messages of Python files, all text of bash files."""
+"""What people read in the code: comments, docstrings and messages of Python files, all text of bash files, and what
+schemas say about their keys."""
 
 import ast
 import itertools
+import json
 import re
 
 import documents
@@ -12,6 +14,7 @@ _STRING_OR_COMMENT = re.compile(
     r'''("""(?:\\.|[^\\])*?"""|\'\'\'(?:\\.|[^\\])*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|(#.*?)$''',
     re.DOTALL | re.MULTILINE,
 )
+_SAID_BY_SCHEMA = re.compile(r'"(?:title|description)": ("(?:\\.|[^"\\])*")')
 _SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")
 
 
@@ -23,8 +26,8 @@ def files(suffix, *folders):
 
 def problems(path, source):
     """path:line: what is wrong, for every forbidden word."""
-    texts = python_texts if path.endswith(".py") else shell_texts
-    told = [(line, " ".join(text.split())) for line, text in texts(source)]
+    texts = _TEXTS[path.rpartition(".")[2]](source)
+    told = [(line, " ".join(text.split())) for line, text in texts]
     words = language.occurring(text for _, text in told)
     for line, text in told:
         for found, instead in language.forbidden(text, words):
@@ -56,6 +59,15 @@ def shell_texts(source):
     lines = list(enumerate(source.splitlines(), 1))
     yield from _blocks((line, found[1]) for line, text in lines if (found := _SHELL_COMMENT.search(text)))
     yield from ((line, _SHELL_COMMENT.sub("", text)) for line, text in lines)
+
+
+def schema_texts(source):
+    """(line, text) of each title and description."""
+    for found in _SAID_BY_SCHEMA.finditer(source):
+        yield source.count("\n", 0, found.start()) + 1, json.loads(found[1])
+
+
+_TEXTS = {"py": python_texts, "sh": shell_texts, "json": schema_texts}
 
 
 def _blocks(comments):

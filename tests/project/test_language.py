@@ -18,6 +18,7 @@ def code():
     found = [
         *language_code.files(".py", "hccl_tools", "tools", "tests", "examples"),
         *language_code.files(".sh", "scripts", "tools", "examples"),
+        *language_code.files(".json", "schemas"),
     ]
     found.remove(EXAMPLES)
     return found
@@ -81,6 +82,7 @@ def test_what_is_plain_is_left(text):
         ("a.sh", "# The code is\n# said to be right.\n", 1),
         ("a.sh", "x=1 # it stands here\n", 1),
         ("a.sh", 'x=1\necho "$x rank(s)"\n', 2),
+        ("a.json", '{\n  "title": "it is said"\n}\n', 2),
     ],
 )
 def test_what_is_not_plain_in_code_is_found(path, source, line):
@@ -95,6 +97,7 @@ def test_what_is_not_plain_in_code_is_found(path, source, line):
         ("a.py", "x = 1  # this is\n\n# said with a line between\n"),
         ("a.py", "f'{shall} is {said}'\n"),
         ("a.sh", "x=${y#is} # said\n"),
+        ("a.json", '{"pattern": "it is said"}\n'),
     ],
 )
 def test_what_is_plain_in_code_is_left(path, source):

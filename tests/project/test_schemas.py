@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 
 import documents
 import jsonschema
+import language_code
 import pytest
 from suite.cases import for_each, none
 
@@ -51,6 +53,19 @@ def references(node):
 def test_a_schema_needs_no_other_document(path):
     found = list(references(json.loads(path.read_text(encoding="utf-8"))))
     none(reference for reference in found if not reference.startswith("#"))
+
+
+# Such a text needs the name of its key, and often that of the object around it, before it means anything.
+FRAGMENT = re.compile(r"(?:of|that|by|in which|after whose|null|such as) .*", re.IGNORECASE)
+
+
+@for_each("path", SCHEMAS)
+def test_a_description_can_be_read_alone(path):
+    none(
+        f"{line}: {text}"
+        for line, text in language_code.schema_texts(path.read_text(encoding="utf-8"))
+        if FRAGMENT.fullmatch(text)
+    )
 
 
 def test_each_config_tells_editors_the_schema_that_make_lint_takes():

@@ -1,4 +1,4 @@
-"""Collects the messages of the code for translation, and compiles their Chinese catalogue.
+"""Collects the messages of the code and of the schemas for translation, and compiles their Chinese catalogue.
 
 python -m tools.pages.messages
 
@@ -11,6 +11,7 @@ Exit: 0 all messages have a translation, 1 some have none; stderr names each of 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from hccl_tools.common import language, script_help
 from tools.pages.commands import ROOT
 
 CATALOGUE = os.path.join(language.LOCALE, "zh", "LC_MESSAGES", f"{language.DOMAIN}.po")
-_FOLDERS = ("hccl_tools", "tools", "scripts")
+_FOLDERS = ("hccl_tools", "schemas", "tools", "scripts")
+_OUTPUTS = ("diagnosis", "launch", "preflight", "rank_table_difference")  # schemas of what our commands write
 # The argument of a function that is a message, or a noun in one.
 PYTHON = {
     **dict.fromkeys(["tr", "refused", "misused", "faulty", "SuperPodError", "RangeError", "marked", "named"], 0),
@@ -35,7 +37,8 @@ def files() -> Iterator[str]:
     for top in _FOLDERS:
         for folder, _, names in sorted(os.walk(os.path.join(ROOT, top))):
             for name in sorted(names):
-                if name.endswith((".py", ".sh")):
+                is_input = name.endswith(".schema.json") and name.partition(".schema")[0] not in _OUTPUTS
+                if name.endswith((".py", ".sh")) or is_input:
                     yield os.path.relpath(os.path.join(folder, name), ROOT)
 
 
@@ -43,7 +46,7 @@ def collected() -> dict[str, list[str]]:
     """{message: the files that have it}"""
     found: dict[str, list[str]] = {}
     for path in files():
-        for message in _of_python(path) if path.endswith(".py") else _of_header(path):
+        for message in _READERS[os.path.splitext(path)[1]](path):
             places = found.setdefault(message, [])
             if path not in places:
                 places.append(path)
@@ -77,6 +80,27 @@ def _of_header(path: str) -> Iterator[str]:
             yield from (words for _, words, _ in commands if words)
         else:
             yield paragraph.replace("\n", " ")
+
+
+def _of_schema(path: str) -> Iterator[str]:
+    """The descriptions that hccl_tools/check/schema_words.py prints."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        yield from _printed(json.load(file))
+
+
+def _printed(node: object) -> Iterator[str]:
+    """Those of properties that must be there, and of texts that must match a pattern."""
+    if isinstance(node, dict):
+        described = [node["properties"].get(name, {}) for name in node.get("required", ()) if "properties" in node]
+        described += [node] * isinstance(node.get("pattern"), str)
+        yield from (each["description"] for each in described if "description" in each)
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from _printed(each)
+
+
+_READERS = {".py": _of_python, ".sh": _of_header, ".json": _of_schema}
 
 
 def compiled(catalogue: str) -> str:
