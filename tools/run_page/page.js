@@ -1,11 +1,11 @@
-// Draws the charts of a page by uPlot. The data are in the element "data"; see tools/run_page/figures.py.
+// Draws the charts of a page with uPlot. The element "data" has the data; see tools/run_page/figures.py.
 (() => {
   "use strict";
-  for (const log of document.querySelectorAll("pre.end")) log.scrollTop = log.scrollHeight; // its last lines say why
+  for (const log of document.querySelectorAll("pre.end")) log.scrollTop = log.scrollHeight; // the last lines show why
   reachable();
   addEventListener("resize", reachable);
   document.addEventListener("toggle", reachable, true);
-  // A box that scrolls can be reached by keyboard, and then be scrolled by its arrows.
+  // Boxes that scroll take the keyboard focus, so that the arrow keys scroll them.
   function reachable() {
     for (const box of document.querySelectorAll(".wide, pre")) {
       const scrolls = box.scrollWidth > box.clientWidth + 1 || box.scrollHeight > box.clientHeight + 1;
@@ -36,7 +36,7 @@
     return withUnit(small ? value.toExponential(2) : size >= 1000 ? whole.format(value) : digits.format(value), unit);
   }
 
-  // The numbers of a vertical axis, all with one unit and as many digits as tell them apart.
+  // The labels of a vertical axis, all with the same unit and enough digits to differ.
   function ticks(splits, step, unit) {
     const large = unit === "ms" && splits.some((value) => Math.abs(value) >= 1000);
     const factor = large ? 1000 : 1;
@@ -59,15 +59,15 @@
 
   // ---- colours and sizes --------------------------------------------------------------------------------------------
 
-  // On paper those of the light mode: when the page is told that it will be printed, its own style is still the dark one.
+  // On paper the colours of the light mode: when the page learns that it is printed, its style may still be the dark one.
   const light = [...document.styleSheets[0].cssRules].find((rule) => rule.selectorText === ":root").style;
   const styles = () => (paper ? light : getComputedStyle(document.documentElement));
   const colour = (name) => styles().getPropertyValue(name).trim();
   const OTHERS = { median: "--middle", plain: "--soft" };
   const colourOf = (style) => colour(OTHERS[style] || `--${style}`);
   const font = (size) => `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans CJK SC", sans-serif`;
-  const LEFT = 62; // of the numbers at the left: the same in all charts, as the space at the right is
-  const ROW = 14; // of two names at the right
+  const LEFT = 62; // width of the labels on the left: the same in all charts, like the space on the right
+  const ROW = 14; // distance of two names on the right
 
   function size(element) {
     if (paper) return { width: 310, height: 170 };
@@ -78,7 +78,7 @@
   function cut(text, most) {
     pen.font = font(12);
     if (pen.measureText(text).width <= most) return text;
-    // The middle goes: names of runs differ at their ends.
+    // Leave out the middle: names of runs differ at their ends.
     const fits = (length) => `${text.slice(0, Math.floor(length / 2))}…${text.slice(text.length - Math.ceil(length / 2))}`;
     let { length } = text;
     while (length > 2 && pen.measureText(fits(length)).width > most) length -= 1;
@@ -93,13 +93,13 @@
 
   // ---- data ---------------------------------------------------------------------------------------------------------
 
-  // What uPlot draws through: undefined, where a line has no value; null is a gap, where it has nan or inf.
+  // uPlot draws through undefined, where a line has no value; null is a gap, where it has nan or inf.
   function column(values, bad) {
     const gaps = new Set(bad || []);
     return values.map((value, at) => (value == null ? (gaps.has(at) ? null : undefined) : value));
   }
 
-  // Rows of a chart: what is drawn, the back first, the most important last.
+  // The rows of a chart in drawing order: the background first, the most important last.
   function rowsOf(chart) {
     const rows = [];
     if (chart.band) {
@@ -121,14 +121,14 @@
     return uPlot.join(
       rows.map((row) => {
         const there = chart.x.map((_, at) => at).filter((at) => row.y[at] !== undefined);
-        const last = new Map(there.map((at) => [row.line.t[at], row.y[at]])); // of two values in one moment the later
+        const last = new Map(there.map((at) => [row.line.t[at], row.y[at]])); // the later of two values at the same time
         return [[...last.keys()], [...last.values()]];
       }),
     );
   }
 
   let span = [0, 1]; // of all charts
-  let view = span; // what of it is shown
+  let view = span; // the visible part
   function widest(tables) {
     const first = Math.min(...tables.map(([x]) => x[0]));
     const last = Math.max(...tables.map(([x]) => x[x.length - 1]));
@@ -151,7 +151,7 @@
     });
   }
 
-  // The vertical axis: from 0 where that costs little; a level that jumps stays a level.
+  // The vertical axis: from 0 if that costs little space; a flat line with small jumps stays flat.
   function bounds(chart) {
     return (_, low, high) => {
       if (low == null || !Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
@@ -169,7 +169,7 @@
     };
   }
 
-  // The names at the ends of lines: as near to them as the others let them, with a leader to a line that ends early.
+  // The names at the ends of lines, as close as the other names allow, with a leader to a line that ends early.
   function names(plot, rows) {
     const ratio = devicePixelRatio;
     const { left, top, width, height } = plot.bbox;
@@ -186,7 +186,7 @@
       found.push({ row, x: Math.min(left + width, x), from: inside, y: inside });
     });
     const most = Math.max(1, Math.floor(height / (ROW * ratio)) + 1);
-    found.splice(0, Math.max(0, found.length - most)); // those behind; the legend names them
+    found.splice(0, Math.max(0, found.length - most)); // those in the background; the legend names them
     found.sort((one, other) => one.y - other.y);
     const low = top + height;
     found.forEach((one, at) => {
@@ -219,7 +219,7 @@
     ctx.restore();
   }
 
-  // Where an attempt began, and crosses where values are no numbers.
+  // Marks the start of each attempt, and puts crosses where values are not finite.
   function marks(plot, rows) {
     const ratio = devicePixelRatio;
     const { ctx } = plot;
@@ -267,7 +267,7 @@
     plot.ctx.stroke();
   }
 
-  // The values at the pointer, or the last ones, in words above the chart.
+  // Writes the values at the pointer, or the last ones, above the chart.
   function readout(plot, chart, rows, element) {
     const { idx } = plot.cursor;
     const x = plot.data[0];
@@ -339,7 +339,7 @@
     const plot = new uPlot(options, table, element);
     readout(plot, chart, rows, element);
     const colours = rows.map(({ line, part }, at) => part === "line" && [line.label, plot.series[at + 1].stroke(plot, at + 1)]);
-    element.dataset.drawn = JSON.stringify(Object.fromEntries(colours.filter(Boolean))); // a canvas tells it to nobody
+    element.dataset.drawn = JSON.stringify(Object.fromEntries(colours.filter(Boolean))); // nothing else can read them from a canvas
     return plot;
   }
 
@@ -355,7 +355,7 @@
   }
   drawAll();
 
-  // ---- what people do -----------------------------------------------------------------------------------------------
+  // ---- user input -----------------------------------------------------------------------------------------------
 
   for (const button of document.querySelectorAll("[data-key]")) {
     button.addEventListener("click", () => {

@@ -1,4 +1,4 @@
-/* Whoever has no mouse scrolls wide code and wide tables with the arrow keys: these take the focus while they are too wide. */
+/* Wide code and tables take the focus while they are too wide, so that people without a mouse scroll them with arrow keys. */
 "use strict";
 (() => {
   const wide = (part) => part.scrollWidth > part.clientWidth;
