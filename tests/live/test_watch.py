@@ -94,6 +94,18 @@ def test_a_job_that_trains(run):
     assert not sentences.trouble(view)
 
 
+def test_a_job_that_is_asked_to_end_says_so_until_it_has_ended(run):
+    """After SIGTERM or before a time limit the ranks save: the screen shows why the job will end early."""
+    folder = run(2)
+    write(folder, 0, line(20))
+    asks = "ascend4p.sh, 2 ranks, runs for 0:01:00, asked to save and end"
+    for content, title in (('{"GracefulExit": 1}', asks), ('{"GracefulExit": 0}', asks.rpartition(",")[0])):
+        (folder / "request.json").write_text(content)
+        assert sentences.title(view_of(folder)) == title
+    (folder / "request.json").write_text('{"GracefulExit": 1}')
+    assert sentences.title(view_of(run(2, END))) == "ascend4p.sh, 2 ranks, ended with 0 after 1:02:03"
+
+
 def test_the_slow_rank_comes_first_and_is_named_with_its_device_and_by_how_much(run):
     folder = run(4)
     for rank in range(4):
@@ -481,6 +493,7 @@ def test_json_is_one_snapshot_of_a_job_that_runs(run, capsys):
         json_pages.check("watch.py", seen)
         assert (seen["folder"], seen["state"], seen["exit"], seen["restarts"]) == (str(folder), "running", None, 0)
         assert (seen["started"], seen["hosts"], seen["problems"]) == ("2026-01-31T12:00:00Z", 1, [2])
+        assert seen["asked_to_end"] is False
         assert [row["state"] for row in seen["ranks"]] == ["trains", "trains", "loss?", "no log"]
         assert seen["ranks"][0]["progress"]["step"] == 10 and seen["ranks"][2]["progress"]["loss"] == "nan"
         assert (seen["ranks"][0]["log"], seen["ranks"][0]["host"]) == (f"{folder}/rank_0.log", "elsewhere")

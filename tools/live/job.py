@@ -15,6 +15,7 @@ from tools.diagnosis.run import STOPPED_BY_US, logs_of, not_a_run
 from tools.history.listing import LOST, RUNNING
 from tools.launch import record
 from tools.launch.resume import runs
+from tools.trainer import request_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Job(Record):
     ends: dict[int, int] = {}  # exit status of the ranks, once the run has ended
     failed: frozenset[int] = frozenset()  # the ranks that failed by themselves
     hung: str = ""  # the verdict, if a hang ended it
+    asked: bool = False  # a signal or a time limit has asked the ranks to save and to end, and they still run
 
     @property
     def hosts(self) -> int:
@@ -84,7 +86,7 @@ def job_of(folder: str, document: dict[str, Any]) -> Job:
     """The Job of a launch.json; invalid parts are left out."""
     outcome, host = documents.part(document, "outcome"), documents.text(document, "host") or ""
     logs, attempt = _newest_logs(folder, outcome)
-    ends = _ends(outcome)
+    ends, state = _ends(outcome), _state(folder, document, outcome)
     return Job(
         folder=folder,
         name=os.path.basename(folder),
@@ -93,13 +95,14 @@ def job_of(folder: str, document: dict[str, Any]) -> Job:
         host=host,
         started=utc.seconds(document.get("started")),
         seconds=_between(document.get("started"), outcome.get("ended")),
-        state=_state(folder, document, outcome),
+        state=state,
         exit=documents.number(outcome, "exit"),
         attempt=attempt,
         places=tuple(_places(document, host, logs)),
         ends=ends,
         failed=frozenset(_failed(ends, outcome)),
         hung=hang.of_run(document, folder),
+        asked=state == RUNNING and request_file.read(request_file.path(folder)) is True,
     )
 
 

@@ -35,6 +35,8 @@ def title(view: View) -> str:
     parts = [one_line(job.script), where, _how(view)]
     if job.attempt:
         parts.append(tr("restart {number}", number=job.attempt))
+    if job.asked:
+        parts.append(tr("asked to save and end"))
     return listed(parts)
 
 

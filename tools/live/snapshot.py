@@ -22,6 +22,7 @@ def of(view: View) -> dict[str, Any]:
         "state": job.state,
         "exit": job.exit,
         "restarts": job.attempt,
+        "asked_to_end": job.asked,
         "started": _moment(job.started),
         "seconds": view.seconds,
         "quiet_seconds": view.quiet,
