@@ -134,15 +134,6 @@ def test_only_constraints_txt_has_exact_versions():
     assert exact and all(re.match(r"[\w.-]+==[^ ]+( ; |$)", line) for line in exact)
 
 
-def test_the_changelog_names_modules_that_exist():
-    newest = documents.read("CHANGELOG.md").split("\n## ")[1]
-    rows = re.findall(r"(?m)^\| `[^|]*\| (`[^|]*) \|$", newest)
-    modules = [name.replace(".", "/") for row in rows for name in re.findall(r"`([\w.]+)`", row)]
-    there = set(files())
-    assert len(modules) > 30
-    assert [name for name in modules if not {f"{name}.py", f"{name}/__init__.py"} & there] == []
-
-
 def test_contributing_names_places_that_exist():
     rows = documents.read("CONTRIBUTING.md").partition("| what | look here |")[2].partition("\n## ")[0]
     places = re.findall(r"`([\w.]+/[\w./]*)`", rows)
