@@ -122,6 +122,21 @@ def test_ranks_that_have_ended_while_none_takes_steps(job):
     assert one.says(2).startswith("trains (1 of 4 ranks), epoch 1")
 
 
+def test_a_job_that_is_asked_to_end_says_so_until_it_has_ended(job):
+    """After SIGTERM or before a time limit the ranks save: the header shows why the job ends early."""
+    one = job()
+    one.write(step(1))
+    runs, request = "launch.sh, 2 ranks, runs for 0:01:00", one.folder / "request.json"
+    for content, title in (('{"GracefulExit": 1}', f"{runs}, asked to save and end"), ('{"GracefulExit": 0}', runs)):
+        request.write_text(content)
+        assert sentences.title(one.look(60)) == title
+    request.write_text('{"GracefulExit": 1}')
+    outcome = {"ended": "2026-01-31T12:02:00Z", "exit": 0, "members": {}}
+    launch = one.folder / "launch.json"
+    launch.write_text(json.dumps({**json.loads(launch.read_text()), "outcome": outcome}))
+    assert sentences.title(one.look(180)) == "launch.sh, 2 ranks, ended with 0 after 0:02:00"
+
+
 def test_a_rank_that_is_silent_in_its_steps_does_not_hide_that_the_others_have_ended(job):
     one = job(4)
     one.write(step(1), second=1)

@@ -94,18 +94,6 @@ def test_a_job_that_trains(run):
     assert not sentences.trouble(view)
 
 
-def test_a_job_that_is_asked_to_end_says_so_until_it_has_ended(run):
-    """After SIGTERM or before a time limit the ranks save: the screen shows why the job will end early."""
-    folder = run(2)
-    write(folder, 0, line(20))
-    asks = "ascend4p.sh, 2 ranks, runs for 0:01:00, asked to save and end"
-    for content, title in (('{"GracefulExit": 1}', asks), ('{"GracefulExit": 0}', asks.rpartition(",")[0])):
-        (folder / "request.json").write_text(content)
-        assert sentences.title(view_of(folder)) == title
-    (folder / "request.json").write_text('{"GracefulExit": 1}')
-    assert sentences.title(view_of(run(2, END))) == "ascend4p.sh, 2 ranks, ended with 0 after 1:02:03"
-
-
 def test_the_slow_rank_comes_first_and_is_named_with_its_device_and_by_how_much(run):
     folder = run(4)
     for rank in range(4):
