@@ -38,7 +38,8 @@ setup() {
 }
 
 @test "a signal while a limit stops the job: the limit has decided the exit code" {
-  launch_ranks '0: ignore TERM; 1: wait' ascend2p.sh --timeout 1 --grace 2 config.yaml
+  # long enough for ranks to start on a busy machine
+  launch_ranks '0: ignore TERM; 1: wait' ascend2p.sh --timeout 8 --grace 2 config.yaml
   eventually grep -q -e '--timeout: stopping' "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 124 '*SIGTERM: the ranks are already stopping*exit 124;*'
 }
