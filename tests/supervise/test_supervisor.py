@@ -250,3 +250,22 @@ def test_ranks_of_msrun_get_usr1_from_us_and_msrun_does_not():
         job.world.ends(6, rank, 0)
     job.world.ends(6, "msrun", 0)
     assert (job.run(), job.world.sent(USR1, "process")) == (0, {500: 5.0, 501: 5.0})
+
+
+@pytest.mark.parametrize("heeds", [True, False])
+def test_a_rank_that_tells_its_begin_after_usr1_gets_it_then(heeds):
+    """Its agent tells through a pipe: the rank may run, and wait for the signal, before the launcher knows of it."""
+    job = Job(2, name="msrun", tells_ends=True)
+    job.told(1, ("0", 500))
+    job.world.at(5, events.Signalled(USR1))
+    job.told(6, ("1", 501))
+    if not heeds:
+        job.world.without_usr1.add("1")
+    else:
+        job.world.ends(7, "1", 0)
+    job.world.ends(7, "0", 0)
+    job.world.ends(8, "msrun", 0)
+    assert (job.run(), job.statuses()["1"]) == ((0, 0) if heeds else (138, 143))
+    sent = {501: 6.0}
+    assert job.world.sent(USR1, "process") == {500: 5.0, **(sent if heeds else {})}
+    assert job.world.sent(TERM, "process") == ({} if heeds else sent)

@@ -70,8 +70,7 @@ class Parent:
         member.child, member.imported = True, self._modules
         self._run.world.children.began(pid, member.name)
         supervisor.began(member, pid, grouped=True)
-        if not supervisor.stopping.running:
-            supervisor.stopping.begin_late(member)
+        supervisor.stopping.catch_up(member)
         self._one_more()
 
     def _unstarted(self, name: str, status: int) -> None:

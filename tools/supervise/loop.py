@@ -213,8 +213,8 @@ class Supervisor:
                 member = self.healing.started_again(member)
             if member and member.began is None:
                 self.began(member, pid, grouped=self.engine.tells_ends, told_host=told_host)
-                if self.engine.tells_ends and not self.stopping.running:
-                    self.stopping.begin_late(member)
+                if self.engine.tells_ends:
+                    self.stopping.catch_up(member)
 
     def _have_ended(self, event: events.Ended) -> None:
         held = self.waiting.hold(event)

@@ -89,11 +89,15 @@ class Stopping:
         """The order to an engine."""
         return "ask" if self.asks else "stop"
 
-    def begin_late(self, member: Member) -> None:
-        """Handles a member that has begun after the order to stop."""
-        if member.group is not None:
+    def catch_up(self, member: Member) -> None:
+        """Sends a member that has just begun, or told so, what the others got before: the order to stop, or SIGUSR1."""
+        if member.group is None:
+            return
+        if not self.running:
             number = signals.SIGKILL if self.state == KILLING else signals.SIGTERM
             self._job.world.signal_group(member.group, number)
+        elif self.warned:
+            self._pass_on_to(member, member.group, signals.SIGUSR1)
 
     def check(self) -> None:
         """If the deadline has passed, goes on to the next step; before it, repeats the order to the engine."""
@@ -201,11 +205,14 @@ class Stopping:
             if member.name == SCHEDULER or member.group is None:
                 continue
             if not self._job.is_engine(member):
-                if not self._job.world.pass_on(member.group, number):
-                    self._asked.add(member.name)
+                self._pass_on_to(member, member.group, number)
             elif self._job.engine.way:
                 self._job.engine.order(name)
         self._job.waiting.pass_on(number)
+
+    def _pass_on_to(self, member: Member, group: int, number: int) -> None:
+        if not self._job.world.pass_on(group, number):
+            self._asked.add(member.name)
 
     def cancel(self, seconds: int, reason: str) -> None:
         """The engine ordered all processes to end, maybe also the launcher.
