@@ -269,3 +269,14 @@ def test_a_rank_that_tells_its_begin_after_usr1_gets_it_then(heeds):
     sent = {501: 6.0}
     assert job.world.sent(USR1, "process") == {500: 5.0, **(sent if heeds else {})}
     assert job.world.sent(TERM, "process") == ({} if heeds else sent)
+
+
+def test_a_scheduler_that_tells_its_begin_after_usr1_does_not_get_it():
+    job = Job(1, name="msrun", tells_ends=True)
+    job.supervisor.members.add([Member(SCHEDULER, "scheduler.log")])
+    job.told(1, ("0", 500))
+    job.world.at(5, events.Signalled(USR1))
+    job.told(6, (SCHEDULER, 98))
+    for name in ("0", SCHEDULER, "msrun"):
+        job.world.ends(7, name, 0)
+    assert (job.run(), job.world.sent(USR1, "process")) == (0, {500: 5.0})

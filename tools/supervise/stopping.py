@@ -96,7 +96,7 @@ class Stopping:
         if not self.running:
             number = signals.SIGKILL if self.state == KILLING else signals.SIGTERM
             self._job.world.signal_group(member.group, number)
-        elif self.warned:
+        elif self.warned and member.name != SCHEDULER:
             self._pass_on_to(member, member.group, signals.SIGUSR1)
 
     def check(self) -> None:
