@@ -224,7 +224,6 @@ def _repeated_servers(inputs: Sequence[Named]) -> Iterator[str]:
             name=inputs[number].name,
             names=some([inputs[number].name for number in others], 3),
         )
-
     pairs: dict[tuple[int, int], list[str]] = defaultdict(list)
     for server_id, numbers in shared.items():
         parts = [number for number in numbers if number not in whole]

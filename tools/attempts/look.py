@@ -92,7 +92,7 @@ class Looks:
         first step.  Where no log of the job has one, it is unknown whether it was the same step.
         """
         rank = asked.failed or 0
-        error = error_of(log_of(asked.logs, rank), asked.status)
+        error = error_of(log_of(asked.logs, rank))
         if not self._counted:
             return came.replace(error=error)
         place = ends[rank][1] if rank in ends else furthest
@@ -135,7 +135,7 @@ def place_words(place: Place | None, has_epochs: bool) -> str:
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
-def error_of(path: str, status: int) -> str:
+def error_of(path: str) -> str:
     """The exception that ended the rank, otherwise the last line of its log that sounds like an error; "": neither."""
     try:
         log = log_tail.read(path)

@@ -10,7 +10,7 @@ from tools.diagnosis.verdict import GUESS, LIKELY, Verdict, chain_lines, count_o
 from tools.diagnosis.waits import End, Target, Wait
 
 
-def late(job: Job, found: list[Wait], offsets: failures.Offsets) -> Verdict | None:
+def late(found: list[Wait], offsets: failures.Offsets) -> Verdict | None:
     """Two processes that waited for each other at different times: one gave up before the other came."""
     for end in waits.ends(found):
         circle = [one for one in end.members if isinstance(one, Process)]
@@ -20,7 +20,7 @@ def late(job: Job, found: list[Wait], offsets: failures.Offsets) -> Verdict | No
             ((offsets.common(one, one.began), one) for one in circle if one.began is not None),
             key=lambda row: (row[0] or 0.0, row[1].place),
         )
-        limit = _limit(job, end)
+        limit = _limit(end)
         if len(times) == len(circle) and (times[-1][0] or 0.0) - (times[0][0] or 0.0) > limit + offsets.tolerance:
             late, first = times[-1][1], times[0][1]
             seconds = (times[-1][0] or 0.0) - (times[0][0] or 0.0)
@@ -42,7 +42,7 @@ def late(job: Job, found: list[Wait], offsets: failures.Offsets) -> Verdict | No
     return None
 
 
-def _limit(job: Job, end: End) -> int:
+def _limit(end: End) -> int:
     exec_limit = any(wait.kind == "notify" for wait in end.direct)
     for process in end.waiters:
         for event in process.events:
@@ -58,7 +58,7 @@ def chain(job: Job, found: list[Wait]) -> Verdict | None:
         return None
     end = all_ends[0]
     if len(end.members) > 1:
-        return _circle(job, end, all_ends)
+        return _circle(end, all_ends)
     last = end.members[0]
     if isinstance(last, Process) and any(wait.source is last and wait.target.process is last for wait in found):
         if len(job.processes) < 2:
@@ -77,7 +77,7 @@ def chain(job: Job, found: list[Wait]) -> Verdict | None:
     return _end_of_chain(job, end, last)  # type: ignore[arg-type]
 
 
-def _circle(job: Job, end: End, all_ends: list[End]) -> Verdict:
+def _circle(end: End, all_ends: list[End]) -> Verdict:
     circle = [one for one in end.members if isinstance(one, Process)]
     known = all(one.rank is not None for one in circle)
     circle_of = " -> ".join(tr("rank {rank}", rank=one.rank) if known else who(one) for one in [*circle, circle[0]])
@@ -109,12 +109,12 @@ def _end_of_chain(job: Job, end: End, last: Process | Target) -> Verdict:
         certainty, why = LIKELY, tr("its own log has no error")
     first = end.waiters[0]
     if len(end.waiters) == 1:
-        waited = tr("{first} waited {seconds} s for it", first=who(first), seconds=_limit(job, end))
+        waited = tr("{first} waited {seconds} s for it", first=who(first), seconds=_limit(end))
     else:
         waited = tr(
             "{count} ranks waited {seconds} s for it, {first} first",
             count=len(end.waiters),
-            seconds=_limit(job, end),
+            seconds=_limit(end),
             first=who(first),
         )
     sentence = tr("{who} {how}; {waited}", who=who(last), how=how, waited=waited)

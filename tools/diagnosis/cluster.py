@@ -39,7 +39,7 @@ def ended(job: Job, end: Death | None) -> Verdict | None:
     if lost is not None and not (isinstance(lost[0], Process) and _only_waited(lost[0])):
         return _verdict_of_loss(job, *lost)
     gone = [process for process in job.processes if any(event.kind == "gone" for event in process.events)]
-    return _verdict_of_gone(job, gone) if gone and len(job.processes) > 1 else None
+    return _verdict_of_gone(gone) if gone and len(job.processes) > 1 else None
 
 
 def _only_waited(process: Process) -> bool:
@@ -136,7 +136,7 @@ def _verdict_of_loss(job: Job, rank: Process | Target, event: Event) -> Verdict:
     )
 
 
-def _verdict_of_gone(job: Job, gone: list[Process]) -> Verdict:
+def _verdict_of_gone(gone: list[Process]) -> Verdict:
     event = next(event for event in gone[0].events if event.kind == "gone")
     return Verdict(
         kind="killed",

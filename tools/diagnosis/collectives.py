@@ -90,7 +90,7 @@ def tls(job: Job, found: list[Wait]) -> Verdict | None:
     )
 
 
-def behind(job: Job, found: list[Wait]) -> Verdict | None:
+def behind(found: list[Wait]) -> Verdict | None:
     """All wait for a notify, but one is in another collective than the others."""
     mine = {id(wait.source): wait for wait in reversed(found) if wait.kind == "notify"}
     steps = Counter((wait.tag, wait.index) for wait in mine.values())

@@ -107,7 +107,6 @@ def _by_time(timed: list[Timed], found: list[Wait], offsets: failures.Offsets) -
     if len(alike) > 1:
         return _alike(
             alike,
-            found,
             tr(
                 "the same error on {ranks}; by the times {first} had it first",
                 ranks=count(len(alike), "rank"),
@@ -147,11 +146,11 @@ def _without_times(rows: list[Failure], found: list[Wait], ended_first: list[Fai
             only = next(iter(groups.values()))
             if len(only) == 1:
                 return _named(only, found, LIKELY, tr("it alone raised an exception of its own"))
-            return _alike(only, found, tr("the same error on {ranks}", ranks=count(len(only), "rank")))
+            return _alike(only, tr("the same error on {ranks}", ranks=count(len(only), "rank")))
         small = [group for group in groups.values() if len(group) == 1]
         if len(groups) == 2 and len(small) == 1 and len(some) > 2:
             return _named(small[0], found, LIKELY, tr("it alone has another error than the rest"))
-    return _alike(rows, found, tr("each has an error of its own, and no times tell which was first"), GUESS)
+    return _alike(rows, tr("each has an error of its own, and no times tell which was first"), GUESS)
 
 
 def _named(rows: list[Failure], found: list[Wait], certainty: str, why: str) -> Verdict:
@@ -173,7 +172,7 @@ def _named(rows: list[Failure], found: list[Wait], certainty: str, why: str) -> 
     )
 
 
-def _alike(rows: list[Failure], found: list[Wait], why: str, certainty: str = LIKELY) -> Verdict:
+def _alike(rows: list[Failure], why: str, certainty: str = LIKELY) -> Verdict:
     rows = sorted(rows, key=lambda row: (row.process.rank is None, row.process.rank or 0, row.process.place))
     processes = [row.process for row in rows]
     first = rows[0]

@@ -198,8 +198,6 @@ def explain_logs(paths: list[str], known: Known, events: str | None = None, as_j
 
 
 def _write_events(path: str, logs: Explained | None, members: list[Member]) -> None:
-    pass  # FOLDED
-
     answer_data.write_events(path, answer_data.events_of_job(logs, members))
 
 

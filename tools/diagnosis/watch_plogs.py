@@ -159,7 +159,6 @@ def waits(launcher: int, follower: follow.Follower) -> Iterator[bool]:
 
 def speaker(name: str, before: str) -> Callable[[str], None]:
     """Prints a line on stderr, in one write; ends this process if it is not read."""
-
     encoding = sys.stderr.encoding if sys.stderr else "utf-8"
 
     def say(text: str) -> None:

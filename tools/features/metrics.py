@@ -47,8 +47,6 @@ class Metrics(Feature):
         """With a port it answers from now on, even while the launch waits for other hosts."""
         if not self._port:
             return
-        pass  # FOLDED
-
         try:
             listener = monitored.listen(*self._port)
         except OSError as error:

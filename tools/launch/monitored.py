@@ -58,7 +58,6 @@ def fault_of_port(address: str, port: int) -> str:
     """Why we cannot listen there, for a message; empty, if we can."""
     if not 0 < port < 65536:
         return tr("a port is a number from 1 to 65535")
-
     try:
         listen(address, port).close()
     except OSError as error:

@@ -66,8 +66,6 @@ def make(request: Request) -> Plan:
 
         import_once.check(request)
     if request.worker_log_name is not None:
-        pass  # FOLDED
-
         run_folder.check_worker_log_name(request)
     run_dir = request.run_dir or run_folder.free_name(request)
     placed, table = place(request, run_dir)
@@ -188,8 +186,6 @@ def place(request: Request, run_dir: str) -> tuple[placement.Placement, LaunchTa
 
         return slurm.place(request), None
     if way == "simulation":
-        pass  # FOLDED
-
         return environment.place_simulated(request), None
     if way == "msrun":
         from tools.launch.engines import msrun

@@ -52,7 +52,6 @@ def run(way: Way, job: Job) -> Found:
     """Queries the hosts and reports what was found.  Raises Refusal."""
     homes = reach.homes(job.table, way.hosts) if job.table else {}
     common = _common(way, job)
-
     planned = {}
     if not job.quick:
         planned = plan_links(way.hosts, common.first, job.ports, common.hccl, told=way.addresses)

@@ -49,7 +49,7 @@ def html_of(
         f"<h1>{spot}{writer.text(capital(short))}</h1>",
         *_meaning(failure, sentence, writer),
         *(f'<p class="when">{writer.text(capital(line))}</p>' for line in _below(data, failure)),
-        *_quoted(failure, sentence, short, writer),
+        *_quoted(failure, short, writer),
         *_odd(data, found, names, writer),
         _to_do(data, failure, writer),
         _facts(data, writer),
@@ -139,7 +139,7 @@ def _when(data: RunData, failure: Explained) -> str:
     return clauses(*parts)
 
 
-def _quoted(failure: Explained | None, sentence: str, short: str, writer: Writer) -> list[str]:
+def _quoted(failure: Explained | None, short: str, writer: Writer) -> list[str]:
     """The exception, where the first sentence has it not, and where it was raised."""
     if failure is None or not failure.raised:
         return []

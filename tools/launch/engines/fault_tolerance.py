@@ -39,7 +39,7 @@ def check(request: Request) -> list[str]:
             others=others,
         )
     if request.device_target == "Ascend" and on.intersection(BY_MINDIO):
-        _mindio(request)
+        _mindio()
     if on.intersection(BY_TASKD) and request.engine == "msrun" and request.max_restarts and _is_there("taskd"):
         raise misused(
             "--max_restarts: {name} lets TaskD control the ranks and restart them itself, and a pod that TaskD "
@@ -87,7 +87,7 @@ def _no_import(what: str, reason: str) -> Refusal:
     return refused("{name}: MindSpore cannot be imported with {what}: {reason}", name=THM, what=what, reason=reason)
 
 
-def _mindio(request: Request) -> None:
+def _mindio() -> None:
     """What MindIO needs in every rank when the training begins.  Raises Refusal with a line for each."""
     lines = []
     port = os.environ.get("MS_TFT_PORT")

@@ -116,8 +116,6 @@ class Others:
 
 def listens(port: int) -> str:
     """The text of a message that a server listens there."""
-    pass  # FOLDED  # only a message needs it
-
     return tr("port {port} is in use: {who}", port=port, who=sockets.holder(port))
 
 

@@ -103,7 +103,6 @@ def ask(
     version: of Open MPI.  dropped: as for together.run.
     """
     agent = ssh.agent(request.ssh, version)
-
     seconds = PATIENCE if request.attempt else SECONDS
 
     def call(name: str) -> Call:

@@ -44,7 +44,7 @@ def place(request: Request, run_dir: str, say: Callable[[str], None]) -> tuple[P
     patience = Patience(request, say)
     path = table_path(request)
     if not job.has_ranks:
-        return scheduler_alone(request, job, patience), None
+        return scheduler_alone(job, patience), None
     source = shared_parts(request, job, path) or path
     if source is not None:
         placed, table = by_table(request, job, source, run_dir, patience)
@@ -256,7 +256,7 @@ def _devices(request: Request, job: PodJob, local: int) -> tuple[int, ...]:
     return tuple(range(local))
 
 
-def scheduler_alone(request: Request, job: PodJob, patience: Patience) -> Placement:
+def scheduler_alone(job: PodJob, patience: Patience) -> Placement:
     """A pod that an operator made for the scheduler: it has no ranks.  Raises Refusal."""
     if not job.world:
         remedy = tr("set MS_WORKER_NUM, or give --worker_num, the ranks of all pods")

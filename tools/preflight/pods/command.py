@@ -93,7 +93,7 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 
     options: of the command, which must be the same in all pods.  took: gets the result before the others do.
     """
-    meeting = Hub(place, alike(place, options), say)
+    meeting = Hub(place, alike(options), say)
     try:
         meeting.meet()
         if meeting.pods is None:
@@ -116,14 +116,14 @@ def as_hub(place: Place, job: check.Job, options: Sequence[str], say: Say, took:
 def as_spoke(place: Place, job: check.Job, options: Sequence[str], say: Say) -> Result:
     """The hub's findings, in each other pod.  Raises Refusal."""
     job = job.replace(ports=[place.scheduler] if place.scheduler else [])
-    told = hub.take_part(place, alike(place, options), asked.own(job, place), say)
+    told = hub.take_part(place, alike(options), asked.own(job, place), say)
     try:
         return read(told)
     except Lost as error:
         raise refused("the result of the check cannot be read: {reason}", reason=error) from error
 
 
-def alike(place: Place, options: Sequence[str]) -> Alike:
+def alike(options: Sequence[str]) -> Alike:
     """(what it is, its digest, its words) of what must be the same in all pods."""
     version = elsewhere.own()
     found = [(tr("the version of this project"), " ".join(version.words()), version.shown())]
