@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from hccl_tools.common import documents
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import marked, strerror, tr
 from hccl_tools.common.refusal import misused
 from hccl_tools.common.words import one_line
 from hccl_tools.table import rank_table
@@ -70,7 +70,7 @@ def write(text: str, path: str) -> str:
     try:
         rank_table.write(text, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or error
+        reason = strerror(error)
         raise misused(
             "cannot write {path}: {reason}; nothing was changed", path=one_line(path), reason=reason
         ) from error

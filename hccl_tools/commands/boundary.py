@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 
 from hccl_tools.common import colours, how_far
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import folder_fault, one_line
@@ -41,9 +41,9 @@ def run(program: str, work: Callable[[], int]) -> int:
         if fault := folder_fault():
             say(program, fault)
         elif error.filename is not None:  # a file that was not checked before
-            say(program, f"{error.filename}: {error.strerror}")
+            say(program, f"{error.filename}: {strerror(error)}")
         elif not isinstance(error, BrokenPipeError):
-            say(program, tr("cannot write to stdout: {reason}", reason=error.strerror))
+            say(program, tr("cannot write to stdout: {reason}", reason=strerror(error)))
         from hccl_tools.build import output
 
         output.drop_stdout()

@@ -15,6 +15,7 @@ from hccl_tools.machine import interpreter
 
 interpreter.check()
 
+from hccl_tools.common.language import strerror
 from hccl_tools.common.refusal import misused
 from hccl_tools.hosts import answering
 from hccl_tools.table import rank_table
@@ -35,7 +36,7 @@ def place(path, text):  # type: (str, str) -> str
             return hashlib.sha256(file.read()).hexdigest()
     except OSError as error:
         raise misused(
-            "the rank table cannot be written to {path}: {reason}", path=path, reason=error.strerror
+            "the rank table cannot be written to {path}: {reason}", path=path, reason=strerror(error)
         ) from error
 
 

@@ -35,6 +35,17 @@ def tr(message: str, **values: object) -> str:
     return text.format(**values) if values else text
 
 
+def strerror(error: BaseException) -> str:
+    """Why a file cannot be used, or a call failed, in the user's language.
+
+    tools/pages/messages.py lists the system's reasons that the catalogue translates.
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return tr("it is not a text file")
+    text: str | None = getattr(error, "strerror", None)
+    return tr(text) if text else str(error) or type(error).__name__
+
+
 def rewrite_by(function: Callable[[str, bool], str]) -> None:
     """Lets `function` change the commands in texts of `tr`; True: the text goes to str.format afterwards.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 
-from hccl_tools.common.language import speaks_chinese, tr
+from hccl_tools.common.language import speaks_chinese, strerror, tr
 
 
 def one_line(text: object) -> str:
@@ -35,7 +35,7 @@ def folder_fault() -> str | None:
     try:
         os.getcwd()
     except OSError as error:
-        return tr("the current folder cannot be used: {reason}; change to another one", reason=error.strerror)
+        return tr("the current folder cannot be used: {reason}; change to another one", reason=strerror(error))
     return None
 
 

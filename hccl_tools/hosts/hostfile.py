@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from hccl_tools.common import nearly
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
@@ -77,7 +77,7 @@ def _content(path: str) -> bytes:
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        text = tr("{path} cannot be read: {reason}; name the hosts' file", path=one_line(path), reason=error.strerror)
+        text = tr("{path} cannot be read: {reason}; name the hosts' file", path=one_line(path), reason=strerror(error))
         raise HostfileError(text + nearly.question(path)) from error
     if len(data) > MAX_BYTES:
         raise HostfileError(

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from hccl_tools.common import nearly
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import named, one_line
@@ -164,7 +164,7 @@ def _from_conf(
     try:
         found, fault = read_conf(conf)
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or tr("it is not a text file")
+        reason = strerror(error)
         raise AddressError(
             tr("{conf} cannot be read: {reason}; {why_not_tool}", conf=conf, reason=reason, why_not_tool=why_not_tool)
         ) from error

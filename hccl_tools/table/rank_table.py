@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common import documents, nearly
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.problem import Problem, pointer
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import USAGE, Refusal, misused
@@ -113,7 +113,7 @@ def read_bytes(path: str) -> bytes:
         with open(path, "rb") as file:
             return read_stream(file, path)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        reason = tr("cannot be read: {reason}", reason=strerror(error))
         raise NotReadable(path, reason + nearly.question(path)) from error
 
 
@@ -208,7 +208,7 @@ def bytes_of(path: str) -> bytes:
     try:
         return read_stream(sys.stdin.buffer, name)
     except OSError as error:  # it is a folder
-        raise NotReadable(name, tr("cannot be read: {reason}", reason=error.strerror)) from error
+        raise NotReadable(name, tr("cannot be read: {reason}", reason=strerror(error))) from error
 
 
 def read_named(path: str) -> tuple[Any, list[Problem]]:

@@ -6,7 +6,7 @@ import selectors
 import socket
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.table.address import family
 from tools.attempts import door, wire
 from tools.attempts.launcher import Launcher, Left
@@ -60,7 +60,7 @@ class Hub:
                 "cannot listen at {address} port {port} for the other hosts: {reason}",
                 address=place[0],
                 port=place[1],
-                reason=error.strerror,
+                reason=strerror(error),
             )
             self.attempts.end(NOT_STARTED, 0, text)
 

@@ -8,7 +8,7 @@ import select
 import socket
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.table.address import family
 from tools.attempts import wire
 from tools.attempts.launcher import Launcher, Left
@@ -59,7 +59,7 @@ class Spoke:
                 self.end(NOT_STARTED, f"{refusal}")
                 return None
             except (Lost, OSError) as error:
-                reason = getattr(error, "strerror", None) or str(error)
+                reason = strerror(error)
             if waited >= TOLD_AFTER and not told:
                 told = True
                 self.launcher.say(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import socket
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import short
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ class Connection:
         except BlockingIOError:
             return []
         except OSError as error:
-            raise Lost(error.strerror or str(error)) from error
+            raise Lost(strerror(error)) from error
         if not data:
             raise Lost(tr("it has closed the connection"))
         *lines, rest = bytes(self._received + data).split(b"\n")

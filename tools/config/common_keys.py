@@ -6,7 +6,7 @@ import os
 import string
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line
 
@@ -88,7 +88,7 @@ def problems(data: dict[str, Any]) -> list[Problem]:
         try:
             _read(path)
         except OSError as error:
-            text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+            text = tr("{path} cannot be read: {reason}", path=one_line(path), reason=strerror(error))
             remedy = tr("name a file with one character a line")
             found.append(Problem("no-characters", "/common/character_dict_path", text, remedy))
         except ValueError:

@@ -7,7 +7,7 @@ import os
 import yaml
 
 from hccl_tools.check import schema_check
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.problem import Problem
 from hccl_tools.common.words import one_line, short
@@ -127,7 +127,7 @@ def load(path: str) -> Config:
 
         raise ConfigError(text + near_configs.question(path)) from error
     except OSError as error:
-        raise ConfigError(tr("{path}: cannot be read: {reason}", path=shown, reason=error.strerror)) from error
+        raise ConfigError(tr("{path}: cannot be read: {reason}", path=shown, reason=strerror(error))) from error
     except UnicodeDecodeError as error:
         refused = tr("{path}: byte {number} is not UTF-8; save the file as UTF-8", path=shown, number=error.start + 1)
         raise ConfigError(refused) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
@@ -138,6 +138,6 @@ def save(launch: dict[str, Any], folder: str) -> None:
     try:
         record.write(folder, launch)
     except (OSError, ValueError) as error:
-        path, reason = one_line(record.path(folder)), getattr(error, "strerror", None) or error
+        path, reason = one_line(record.path(folder)), strerror(error)
         text = tr("{path}: the diagnosis could not be added: {reason}", path=path, reason=reason)
         print(f"{name_of('diagnose.py')}: {text}", file=sys.stderr)

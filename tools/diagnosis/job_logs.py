@@ -207,7 +207,7 @@ def summary(explained: Explained) -> list[str]:
         lines.append(tr("{links} not followed", links=count(reading.links, "link")))
     if reading.slow:
         lines.append(tr("this takes long without the package hyperscan: python -m pip install hyperscan"))
-    lines += [f"{one_line(short_path(one.path))}: {one_line(one.trouble)}" for one in _troubled(reading.findings)]
+    lines += [f"{one_line(short_path(one.path))}: {one_line(tr(one.trouble))}" for one in _troubled(reading.findings)]
     return lines
 
 

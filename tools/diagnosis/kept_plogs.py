@@ -11,7 +11,7 @@ import os
 import stat
 from contextlib import suppress
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import count, one_line
 from tools.launch.plogs import FOLDER
 
@@ -40,7 +40,7 @@ class Tally:
     def failed(self, path: str, error: OSError) -> None:
         """An operation has failed on the folder of a rank."""
         self.trouble = self.trouble or tr(
-            "{path}: not all of its plogs can be cut or removed: {reason}", path=one_line(path), reason=error.strerror
+            "{path}: not all of its plogs can be cut or removed: {reason}", path=one_line(path), reason=strerror(error)
         )
 
     def lines(self) -> list[str]:

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 
 from hccl_tools.common import colours, documents, how_far
 from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import in_english, tr
+from hccl_tools.common.language import in_english, strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
@@ -74,7 +74,7 @@ def _explain(paths: list[str], known: Known, options: argparse.Namespace) -> int
             return explain_run(paths[0], known, options.oom_kills, options.events, options.json)
         return explain_logs(paths, known, options.events, options.json)
     except OSError as error:
-        return _tell([f"{error.filename}: {error.strerror}"], USAGE)
+        return _tell([f"{error.filename}: {strerror(error)}"], USAGE)
 
 
 def _is_run(path: str) -> bool:
@@ -165,7 +165,7 @@ def _logs(launch: dict[str, Any], folder: str, entries: list[KnownFailure], at_e
     try:
         logs = job_logs.of_run(launch, folder, entries, at_end)
     except OSError as error:
-        _tell([f"{error.filename}: {error.strerror}"])
+        _tell([f"{error.filename}: {strerror(error)}"])
         return None
     if logs and not at_end:
         _tell(job_logs.summary(logs))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import documents
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import USAGE, Refusal, misused
@@ -125,7 +125,7 @@ def _member(name: str, status: int | None, folder: str, trainer: str | None, *, 
             raise ValueError(tr("it is not the log of a member"))
         log = log_tail.read(path)
     except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
-        trouble = tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        trouble = tr("cannot be read: {reason}", reason=strerror(error))
         return Member(name=name, status=status, path=path, log=log_tail.RankLog([], whole=False), trouble=trouble)
     empty = None if any(log.lines) else tr("is empty: it ended before it wrote anything")
     if empty and left:

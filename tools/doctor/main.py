@@ -15,7 +15,7 @@ if not __package__:  # run as a file: import the packages hccl_tools and tools f
 
 from hccl_tools.build import output
 from hccl_tools.common import colours, how_far, language, utc
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import marked, strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import one_line
@@ -112,7 +112,7 @@ def show(text: str) -> int:
         print(text, end="", flush=True)
     except OSError as error:
         if not isinstance(error, BrokenPipeError):
-            text = tr("cannot write to stdout: {reason}", reason=error.strerror)
+            text = tr("cannot write to stdout: {reason}", reason=strerror(error))
             print(f"{name_of('doctor.sh')}: {text}", file=sys.stderr)
         output.drop_stdout()
         return USAGE

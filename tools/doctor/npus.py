@@ -7,7 +7,7 @@ import os
 import sys
 
 from hccl_tools.common import project
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import marked, strerror, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import clauses, count, named, ranges
 from hccl_tools.machine import driver, hccn, visible
@@ -146,7 +146,7 @@ def _conf(npus: Npus, conf: str) -> Line:
         answers = tr("no {path}; hccn_tool answers", path=conf)
         return Line(name, ABSENT, answers if npus.devices else tr("no {path}", path=conf))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or tr("it is not a text file")
+        reason = strerror(error)
         text = tr("{path} cannot be read: {reason}", path=conf, reason=reason)
         return Line(name, WARNING, text, tr("make it readable, or name a copy: --hccn_conf"))
     if fault:

@@ -10,7 +10,7 @@ import json
 import os
 
 from hccl_tools.common import colours, typed
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import short_path
 from tools.features import explanation_child
 from tools.features.base import Feature
@@ -62,7 +62,7 @@ class Explanation(Feature):
         try:
             return Beside(run.world, "mindspore-launch-report", child)
         except OSError as error:
-            run.say(tr("this run cannot be explained: {reason}", reason=error.strerror))
+            run.say(tr("this run cannot be explained: {reason}", reason=strerror(error)))
             return None
 
     def reported(self, trouble: str) -> None:

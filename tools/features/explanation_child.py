@@ -15,7 +15,7 @@ import signal
 import sys
 
 from hccl_tools.common import colours
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import one_line
 
 TYPE_CHECKING = False
@@ -149,6 +149,6 @@ def page(run_dir: str, size: str, seconds: float) -> str:
 
         return at_end.main(run_dir, size, seconds)
     except OSError as error:  # the user moves the folder, or removes it
-        return f"{error.filename or run_dir}: {error.strerror or error}"
+        return f"{error.filename or run_dir}: {strerror(error)}"
     except Exception as error:  # the report needs no second failure in it
         return f"{type(error).__name__}: {error}"

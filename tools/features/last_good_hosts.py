@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hccl_tools.common import documents
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import short_path
 from tools.features.base import Feature
 
@@ -26,7 +26,7 @@ class LastGoodHosts(Feature):
         try:
             documents.write_whole(checked.kept, checked.path)
         except OSError as error:
-            text = tr("{path} cannot be written: {reason}", path=short_path(checked.path), reason=error.strerror)
+            text = tr("{path} cannot be written: {reason}", path=short_path(checked.path), reason=strerror(error))
             self.run.note(text)
 
     def reported(self, trouble: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import one_line
 from tools.diagnosis import slow_ranks
 from tools.features.base import Feature
@@ -50,7 +50,7 @@ class Metrics(Feature):
         try:
             listener = monitored.listen(*self._port)
         except OSError as error:
-            place, reason = self.run.settings.metrics, error.strerror or error
+            place, reason = self.run.settings.metrics, strerror(error)
             self.run.say(tr("--metrics {place}: nobody can listen there: {reason}", place=place, reason=reason))
             return
         self._start(listener)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from hccl_tools.common import colours
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import clauses, one_line, short_path
 from tools.attempts.count import Count
 from tools.attempts.verdict import exhausted
@@ -67,7 +67,7 @@ class Restarts(Feature):
             self._beside = Beside(run.world, _TITLE, child)
         except OSError as error:
             run.say(
-                tr("how far an attempt comes is not known: {reason}; so each restart counts", reason=error.strerror)
+                tr("how far an attempt comes is not known: {reason}; so each restart counts", reason=strerror(error))
             )
             return
         self._beside.hear(self.name)

@@ -46,7 +46,11 @@ class Saving(Feature):
         if trouble and asks:
             path = report.path(request_file.path(run.plan.run_dir))
             run.say(
-                tr("{path}: cannot be written, so ranks may end without saving: {reason}", path=path, reason=trouble)
+                tr(
+                    "{path}: cannot be written, so ranks may end without saving: {reason}",
+                    path=path,
+                    reason=tr(trouble),
+                )
             )
 
     def attempt_ended(self) -> None:

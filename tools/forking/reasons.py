@@ -36,7 +36,7 @@ def _of_ranks(kind: str, what: str) -> str:
         return tr("with {name}, MindSpore names its log after the rank at the import", name=what)
     if kind == "folder":
         folder, _, reason = what.partition("\t")
-        return tr("{folder} cannot be written: {reason}", folder=folder, reason=reason)
+        return tr("{folder} cannot be written: {reason}", folder=folder, reason=tr(reason))
     if kind == "cores":
         return import_once.other_cores()
     if kind == "memory":
@@ -51,9 +51,9 @@ def _of_agents(kind: str, what: str) -> str:
     if kind == "processes":
         return tr("the engine has isolated the ranks of one host from one another")
     if kind == "socket":
-        return tr("the agents of the host cannot communicate with each other: {reason}", reason=what)
+        return tr("the agents of the host cannot communicate with each other: {reason}", reason=tr(what))
     if kind == "start":
-        return tr("the process that imports for all ranks cannot be started: {reason}", reason=what)
+        return tr("the process that imports for all ranks cannot be started: {reason}", reason=tr(what))
     if kind == "late":
         return tr("after {seconds} s not all ranks of the host had connected", seconds=what)
     return ""

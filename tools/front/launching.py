@@ -7,7 +7,7 @@ import signal
 import sys
 
 from hccl_tools.common import project, typed
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.quoting import quote
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.typed import FRONT
@@ -42,7 +42,7 @@ def run(program: str, script: str, words: Sequence[str]) -> int:
             os.execvp(python, [python, "-E", "-s", project.path("tools", "launch", "main.py"), *told])
         except OSError as error:
             remedy = tr("set it to a Python of 3.9 or later, or unset it")
-            Voice(FRONT).say(clauses(f"PYTHON={quote(python)}: {error.strerror}", remedy))
+            Voice(FRONT).say(clauses(f"PYTHON={quote(python)}: {strerror(error)}", remedy))
             return REFUSED
     from tools.launch import launcher
 

@@ -7,7 +7,7 @@ import shutil
 import time
 
 from hccl_tools.common import documents, how_far, utc
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record, Row
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import count, one_line
@@ -218,5 +218,5 @@ def remove(run: Run) -> str | None:
         shutil.rmtree(run.folder)
     except OSError as error:
         where = one_line(error.filename or run.folder)
-        return tr("{path} cannot be removed: {reason}", path=where, reason=error.strerror)
+        return tr("{path} cannot be removed: {reason}", path=where, reason=strerror(error))
     return None

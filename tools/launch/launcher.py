@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from hccl_tools.common import language
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, NotHere, Refusal
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.typed import use as use_front
@@ -205,7 +205,7 @@ def show(text: str, voice: Voice) -> int:
     except BrokenPipeError:
         return 0  # the reader has enough
     except OSError as error:
-        voice.say(tr("cannot write to stdout: {reason}", reason=error.strerror))
+        voice.say(tr("cannot write to stdout: {reason}", reason=strerror(error)))
         return REFUSED
     return 0
 

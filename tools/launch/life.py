@@ -7,7 +7,7 @@ import os
 import sys
 
 from hccl_tools.common import colours
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import clauses
 from tools import features
 from tools.launch import record, train_log
@@ -145,7 +145,7 @@ def _make_logs(run: Run, number: int) -> bool:
                 "no restart {number}: the folder {folder} for its logs cannot be made: {reason}",
                 number=number,
                 folder=folder,
-                reason=error.strerror,
+                reason=strerror(error),
             )
         )
         return False

@@ -9,7 +9,7 @@ import re
 import socket
 import stat
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 
@@ -66,7 +66,7 @@ def fault_of_port(address: str, port: int) -> str:
             from hccl_tools.machine import sockets
 
             who = f" ({sockets.holder(port)})"
-        return tr("nobody can listen there: {reason}; choose another port", reason=f"{error.strerror or error}{who}")
+        return tr("nobody can listen there: {reason}; choose another port", reason=f"{strerror(error)}{who}")
     return ""
 
 
@@ -82,7 +82,7 @@ def fault_of(path: str) -> str:
     except FileNotFoundError:
         pass  # it will be made
     except (OSError, ValueError) as error:
-        return tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)
+        return tr("cannot be read: {reason}", reason=strerror(error))
     if not os.access(folder, os.W_OK | os.X_OK):
         return tr("the folder {folder} cannot be written; name another file", folder=one_line(folder))
     return ""

@@ -8,7 +8,7 @@ import os
 import time
 
 from hccl_tools.common import documents, version
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line, ranges
 from tools.launch import rank_folders
@@ -103,7 +103,7 @@ def read(run_dir: str) -> dict[str, Any]:
     except FileNotFoundError:
         reason = tr("no such file")
     except OSError as error:
-        reason = tr("cannot be read: {reason}", reason=error.strerror)
+        reason = tr("cannot be read: {reason}", reason=strerror(error))
     except ValueError as error:
         reason = tr("is not JSON: {reason}", reason=one_line(error))
     else:
@@ -200,6 +200,6 @@ def save_outcome(run_dir: str, attempts: list[dict[str, Any]]) -> str:
         return tr(
             "{path}: cannot be written: {reason}",
             path=path(run_dir),
-            reason=getattr(error, "strerror", None) or error,
+            reason=strerror(error),
         )
     return ""

@@ -10,7 +10,7 @@ import errno
 import os
 from collections.abc import Iterator, Mapping
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.quoting import quote
 from tools.engines import table
 from tools.rank import environment, places
@@ -185,7 +185,7 @@ class Run:
                 "the log folder {folder} can no longer be written: {reason}; the ends of the logs may be missing; "
                 "free space, or choose another disk with --log_dir",
                 folder=self.logs,
-                reason=error.strerror,
+                reason=strerror(error),
             )
         finally:
             unlink(probe)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, refused
 from hccl_tools.common.words import clauses, one_line, short_path, some
 from hccl_tools.table import rank_table
@@ -72,7 +72,7 @@ def fill(plan: Plan) -> list[str]:
         raise refused(
             "{folder} cannot be written: {reason}; name another folder with --log_dir",
             folder=one_line(plan.run_dir),
-            reason=error.strerror,
+            reason=strerror(error),
         ) from error
     logs, name = os.path.split(plan.run_dir)
     member = f"rank_{plan.ranks[0][0]}" if plan.ranks else "scheduler"
@@ -96,7 +96,7 @@ def put_again(plan: Plan, document: dict[str, Any]) -> None:
         record.again(document, plan, (plan.request.attempt or 1) - 1)
     except OSError as error:
         raise refused(
-            "{folder} cannot be written: {reason}", folder=one_line(plan.run_dir), reason=error.strerror
+            "{folder} cannot be written: {reason}", folder=one_line(plan.run_dir), reason=strerror(error)
         ) from error
 
 
@@ -146,7 +146,7 @@ def move_link(link: str, target: str) -> list[str]:
         os.symlink(target, draft)
         os.replace(draft, link)
     except OSError as error:
-        return [tr("cannot make the link {link}: {reason}", link=one_line(link), reason=error.strerror)]
+        return [tr("cannot make the link {link}: {reason}", link=one_line(link), reason=strerror(error))]
     return []
 
 

@@ -9,7 +9,7 @@ import time
 
 from rich.console import Console
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import clauses, one_line
 from tools.live import keys, screen, sentences
@@ -163,7 +163,7 @@ class Screen:
         try:
             lines = log_tail.read(row.place.log).lines
         except (OSError, ValueError) as error:
-            lines = [tr("cannot be read: {reason}", reason=getattr(error, "strerror", None) or error)]
+            lines = [tr("cannot be read: {reason}", reason=strerror(error))]
         return screen.log_frame(row.place.log, lines, *self._console.size)
 
     def _rendered(self, lines: Sequence[Text]) -> str:

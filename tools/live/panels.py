@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from hccl_tools.common.colours import columns, cut, padded
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import named, one_line
 from tools.live.watcher import SLOW
 from tools.logs import log_tail
@@ -115,7 +115,7 @@ def _end_of_log(row: Seen, width: int, height: int) -> list[Text]:
     try:
         lines = log_tail.read(row.place.log, _NEWEST).lines
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = strerror(error)
         return [title, Text(tr("cannot be read: {reason}", reason=reason), style="dim")]
     shown = [Text(cut(one_line(line), width)) for line in lines[-(height - 1) :]]
     return [title, *(shown or [Text(tr("nothing yet"), style="dim")])]

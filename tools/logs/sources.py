@@ -12,7 +12,7 @@ import sys
 import zlib
 
 from hccl_tools.common import how_far
-from hccl_tools.common.language import marked, tr
+from hccl_tools.common.language import marked, strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.typed import name_of
 from hccl_tools.common.words import count, one_line
@@ -132,7 +132,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str, int]], int]:
 
 def _tell(folder: str, error: OSError) -> None:
     how_far.clear()
-    print(f"{name_of('diagnose.py')}: {one_line(folder)}: {error.strerror}", file=sys.stderr)
+    print(f"{name_of('diagnose.py')}: {one_line(folder)}: {strerror(error)}", file=sys.stderr)
 
 
 def below(folder: str, unreadable: Callable[[str, OSError], None] = _tell) -> Iterator[os.DirEntry[str]]:

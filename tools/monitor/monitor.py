@@ -6,7 +6,7 @@ import os
 import time
 
 from hccl_tools.common import documents, utc
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import named, one_line
 from tools.diagnosis import slow_ranks
@@ -131,7 +131,7 @@ class Monitor:
         try:
             slow_ranks.save(self._run_dir, [*self._earlier, *self._rows.values()])
         except OSError as error:
-            self._say_once(tr("--straggler: the report at the end may lack a rank: {reason}", reason=error.strerror))
+            self._say_once(tr("--straggler: the report at the end may lack a rank: {reason}", reason=strerror(error)))
 
     def _tell_of_unseen(self) -> None:
         """Reports which ranks have no numbers, once others have done many steps.  Their logs may be on other hosts."""
@@ -164,7 +164,7 @@ class Monitor:
             text = tr(
                 "--metrics {path}: cannot be written: {reason}; the job goes on",
                 path=one_line(file.path),
-                reason=error.strerror or error,
+                reason=strerror(error),
             )
             self._say_once(text)
         if file.shared:

@@ -29,6 +29,45 @@ PYTHON = {
     **dict.fromkeys(["tr", "refused", "misused", "faulty", "SuperPodError", "RangeError", "marked", "named"], 0),
     "count": 1,
 }
+# What `strerror` in hccl_tools/common/language.py finds in the catalogue: the reasons of Linux that people often meet.
+_SYSTEM_HOME = "hccl_tools/common/language.py"
+OF_SYSTEM = (
+    "Address already in use",
+    "Argument list too long",
+    "Broken pipe",
+    "Cannot allocate memory",
+    "Cannot assign requested address",
+    "Connection refused",
+    "Connection reset by peer",
+    "Connection timed out",
+    "Device or resource busy",
+    "Disk quota exceeded",
+    "Exec format error",
+    "File exists",
+    "File name too long",
+    "File too large",
+    "Input/output error",
+    "Invalid argument",
+    "Is a directory",
+    "Name or service not known",
+    "Network is unreachable",
+    "No address associated with hostname",
+    "No route to host",
+    "No space left on device",
+    "No such device or address",
+    "No such file or directory",
+    "Not a directory",
+    "Operation not permitted",
+    "Operation not supported",
+    "Permission denied",
+    "Read-only file system",
+    "Resource temporarily unavailable",
+    "Stale file handle",
+    "Temporary failure in name resolution",
+    "Text file busy",
+    "Too many levels of symbolic links",
+    "Too many open files",
+)
 _HEADER = {"Content-Type": "text/plain; charset=UTF-8", "Content-Transfer-Encoding": "8bit", "Language": "zh"}
 
 
@@ -44,7 +83,7 @@ def files() -> Iterator[str]:
 
 def collected() -> dict[str, list[str]]:
     """{message: the files that have it}"""
-    found: dict[str, list[str]] = {}
+    found = {reason: [_SYSTEM_HOME] for reason in OF_SYSTEM}
     for path in files():
         for message in _READERS[os.path.splitext(path)[1]](path):
             places = found.setdefault(message, [])

@@ -7,7 +7,7 @@ import os
 import re
 
 from hccl_tools.common import documents, how_far
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal
 from hccl_tools.common.words import count, named, one_line, size_of
@@ -201,7 +201,7 @@ def _read_chosen(
             except FileNotFoundError:
                 continue
             except (OSError, ValueError) as error:  # ValueError: the name cannot be a file name
-                troubles.append((rank.rank, one_line(getattr(error, "strerror", None) or error)))
+                troubles.append((rank.rank, one_line(strerror(error))))
             else:
                 found.setdefault(rank.rank, []).append(log)
         if rank.rank not in found and not any(rank.rank == number for number, _ in troubles[-1:]):

@@ -9,7 +9,7 @@ import re
 import time
 
 from hccl_tools.common import documents
-from hccl_tools.common.language import speaks_chinese, tr
+from hccl_tools.common.language import speaks_chinese, strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal
 from hccl_tools.common.words import one_line
 from tools.run_page.markup import escaped
@@ -50,7 +50,7 @@ def check(path: str, program: str) -> None:
 
 
 def _cannot(path: str, error: OSError, output: str | None) -> Refusal:
-    reason = error.strerror or str(error)
+    reason = strerror(error)
     text = tr("{path}: cannot be written: {reason}", path=one_line(path), reason=reason)
     if output is None:
         text += tr("; name another place with --output FILE")

@@ -6,7 +6,7 @@ import os
 import tempfile
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.quoting import quoted
 from hccl_tools.common.refusal import Refusal, misused, refused
 from hccl_tools.common.words import count, named, one_line
@@ -129,7 +129,7 @@ def of_ranks(command: Command, ranks: Ranks, text: bytes) -> Command:
             file.write(text)
     except OSError as error:
         os.unlink(path)
-        raise refused("{folder} cannot be written: {reason}", folder=one_line(path), reason=error.strerror) from error
+        raise refused("{folder} cannot be written: {reason}", folder=one_line(path), reason=strerror(error)) from error
     words = [f"ranks_file={path}", f"n={len(ranks.starts)}"]
     if source := rank_file.source(ranks.starts[0]):
         words.append(f"ranks_source={source}")

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from hccl_tools.common import project
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import refused
 from hccl_tools.common.words import one_line
@@ -87,7 +87,7 @@ def stand_ins(caller: Environment, line: str) -> str:
         reason = tr("nothing in it can be run (mounted noexec)")  # a shell would take the real programs instead
         shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = strerror(error)
     raise refused(
         "--zoo needs a folder for temporary files, but {folder} cannot be used: {reason}; name another one in TMPDIR",
         folder=one_line(tempfile.gettempdir()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import one_line
 from tools.config import config_file as configs
 from tools.config import modes
@@ -47,7 +47,7 @@ def unwritable(out: str, error: OSError) -> str:
     return tr(
         "{path} cannot be written: {reason}; make room, or name another file",
         path=one_line(out),
-        reason=error.strerror,
+        reason=strerror(error),
     )
 
 

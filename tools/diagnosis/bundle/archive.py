@@ -10,7 +10,7 @@ import os
 import stat
 import tarfile
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import USAGE, Refusal, misused
 from hccl_tools.common.words import one_line
 
@@ -121,7 +121,7 @@ class Archive:
         return name
 
     def _refusal(self, error: OSError) -> Refusal:
-        reason = error.strerror or str(error)
+        reason = strerror(error)
         text = tr(
             "--bundle {path}: cannot be written: {reason}; no file is made", path=one_line(self.path), reason=reason
         )

@@ -15,7 +15,7 @@ import os
 import re
 
 from hccl_tools.common import documents
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal, misused
 from hccl_tools.common.words import clauses, one_line, ranges, shown
@@ -104,7 +104,7 @@ def _parsed(option: str, value: str) -> tuple[dict[str, Any], str]:
             with open(value, encoding="utf-8") as file:
                 text = file.read()
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
+            reason = strerror(error)
             raise misused(
                 "{option} {file}: cannot be read: {reason}",
                 option=option,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, count, one_line
 from hccl_tools.machine import host, visible
@@ -166,7 +166,7 @@ def take(plan: Plan) -> list[str]:
         what = tr("other jobs cannot see which devices this one uses")
         if cores and not devices:
             what = tr("other jobs cannot see which cores this one uses")
-        return [clauses(f"{what}: {where}: {error.strerror}", tr("LAUNCH_LOCKS can name another folder"))]
+        return [clauses(f"{what}: {where}: {strerror(error)}", tr("LAUNCH_LOCKS can name another folder"))]
     if devices and request.device_target == "GPU" and not request.no_check:
         from tools.launch.devices import device_check
 

@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
@@ -76,7 +76,7 @@ def _status_file(thm: dict[str, str]) -> None:
         try:
             ready = isinstance(documents.read_json(path), dict)
         except (OSError, ValueError) as error:
-            raise _no_import(one_line(path), getattr(error, "strerror", None) or one_line(error)) from error
+            raise _no_import(one_line(path), one_line(strerror(error))) from error
         if not ready:
             raise _no_import(one_line(path), tr("it is not a JSON object"))
     elif thm.get(SAVE) == "1":

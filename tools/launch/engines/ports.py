@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line
@@ -92,7 +92,7 @@ def fault(port: int, address: str = LOOPBACK) -> str | None:
         probe.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)  # as the scheduler does
         probe.bind((address, port))
     except OSError as error:
-        return error.strerror
+        return strerror(error)
     finally:
         probe.close()
     return None

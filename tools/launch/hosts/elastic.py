@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import count, named, one_line
@@ -176,7 +176,7 @@ def _save(request: Request, document: dict[str, Any]) -> None:
     try:
         record.write(request.run_dir, document)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = strerror(error)
         path = one_line(record.path(request.run_dir))
         raise refused("{path}: cannot be written: {reason}", path=path, reason=reason) from error
 

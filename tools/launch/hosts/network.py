@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
 from hccl_tools.common.words import clauses, one_line
 from hccl_tools.machine import addresses, host
@@ -30,7 +30,7 @@ def address_of(name: str, what: str, remedy: str = "") -> str:
             try:
                 found = str(socket.getaddrinfo(name, None, kind)[0][4][0])
             except (OSError, UnicodeError) as error:
-                reason = reason or getattr(error, "strerror", None) or error
+                reason = reason or strerror(error)
                 continue
             if is_of_one_link(found.partition("%")[0]):
                 text = tr("{what}: {address} is a link-local address", what=what, address=one_line(found))
@@ -55,6 +55,6 @@ def own_address_towards(names: Iterable[str]) -> str:
                 "no route to {name} ({address}): {reason}; is the network up?",
                 name=one_line(name),
                 address=first,
-                reason=error.strerror,
+                reason=strerror(error),
             ) from error
         return str(probe.getsockname()[0])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from hccl_tools.build import merging, this_host
 from hccl_tools.common import documents
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import named, one_line
 from hccl_tools.machine import hccn
@@ -56,7 +56,7 @@ class Parts:
             text = tr(
                 "{folder}: {reason}; name a folder on a volume that all pods can write",
                 folder=one_line(error.filename or self.folder),
-                reason=error.strerror,
+                reason=strerror(error),
             )
             raise Refusal(REFUSED, f"--table_dir {text}") from error
 

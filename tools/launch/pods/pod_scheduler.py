@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, USAGE, Refusal
 from hccl_tools.common.words import clauses, named, one_line
@@ -148,7 +148,7 @@ def _shared_memory(root: str) -> str | None:
     try:
         found = os.statvfs(os.path.join(root, "dev", "shm"))
     except OSError as error:
-        text = tr("/dev/shm cannot be used: {reason}", reason=error.strerror)
+        text = tr("/dev/shm cannot be used: {reason}", reason=strerror(error))
     else:
         size = found.f_blocks * found.f_frsize
         if size >= LEAST_SHARED:

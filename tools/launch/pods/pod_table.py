@@ -14,7 +14,7 @@ from collections.abc import Callable
 from hccl_tools.build import from_legacy
 from hccl_tools.check import verdict
 from hccl_tools.common.documents import JsonObject
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.problem import errors
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal, refused
@@ -89,7 +89,7 @@ def read(path: str) -> tuple[bytes, JsonObject]:
     except FileNotFoundError as error:
         raise NotReady(tr("there is no rank table {path}", path=shown)) from error
     except OSError as error:
-        raise NotReady(tr("{path} cannot be read: {reason}", path=shown, reason=error.strerror)) from error
+        raise NotReady(tr("{path} cannot be read: {reason}", path=shown, reason=strerror(error))) from error
     if not data.strip():
         raise NotReady(tr("{path} is empty", path=shown))
     document, problems = rank_table.parse(data)

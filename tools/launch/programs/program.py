@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import REFUSED, Refusal, misused, refused
 from hccl_tools.common.words import one_line
@@ -194,4 +194,4 @@ def _beginning(path: str, size: int) -> bytes:
         with open(path, "rb") as file:
             return file.read(size)
     except OSError as error:
-        raise refused("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror) from error
+        raise refused("{path} cannot be read: {reason}", path=one_line(path), reason=strerror(error)) from error

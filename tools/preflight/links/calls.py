@@ -10,7 +10,7 @@ import socket
 import struct
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Row
 from hccl_tools.machine import sockets
 from hccl_tools.table.address import family
@@ -237,4 +237,4 @@ def _why(error: OSError, port: int) -> str:
         return sockets.holder(port)
     if error.errno == errno.EACCES:
         return tr("only root may listen at a port below 1024")
-    return error.strerror or str(error)
+    return strerror(error)

@@ -262,7 +262,7 @@ def reason_of(link: Link) -> str:
         return tr("small ones do; packets of {size} bytes are lost on the way, so an MTU is too big", size=link.mtu)
     if link.status in _WHY:
         return tr(_WHY[link.status])
-    return tr("the kernel says: {said}", said=link.said or link.status)
+    return tr("the kernel says: {said}", said=tr(link.said or link.status))
 
 
 def remedy_of(link: Link, address: str) -> str:

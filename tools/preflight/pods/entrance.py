@@ -9,7 +9,7 @@ import resource
 import signal
 import socket
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.numbers import whole_number
 from hccl_tools.common.record import Row
 from hccl_tools.common.refusal import refused
@@ -89,7 +89,7 @@ class Entrance:
                 "cannot listen at {address} port {port} for the other pods: {reason}",
                 address=address or "*",
                 port=port,
-                reason=sockets.holder(port) if error.errno == errno.EADDRINUSE else error.strerror,
+                reason=sockets.holder(port) if error.errno == errno.EADDRINUSE else strerror(error),
             ) from error
 
     def step(self, seconds: float) -> None:

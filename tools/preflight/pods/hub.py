@@ -12,7 +12,7 @@ import socket
 import time
 
 from hccl_tools.common.grouping import grouped
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import REFUSED, Refusal
 from hccl_tools.common.words import clauses, one_line, short
 from hccl_tools.hosts import node_sets
@@ -187,7 +187,7 @@ def _joined(place: Place, alike: Alike, say: Callable[[str], None]) -> tuple[Tal
         try:
             return _try_to_join(place, alike)
         except (Lost, OSError, UnicodeError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
+            reason = strerror(error)
         waited = time.monotonic() - began
         if waited >= place.wait:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.refusal import Refusal, refused
 from hccl_tools.common.words import one_line
@@ -87,7 +87,7 @@ def _folder(log_dir: str) -> str:
         raise refused(
             "{path} cannot be made: {reason}; name another folder by --log_dir",
             path=one_line(folder),
-            reason=error.strerror,
+            reason=strerror(error),
         ) from error
     return folder
 

@@ -9,7 +9,7 @@ import shutil
 import tempfile
 
 from hccl_tools.common import how_far
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.words import count, one_line
 from tools.config import modes
 from tools.trainer.checkpoints import CheckpointError, choosing, labels, rank_folder, saving, strategies
@@ -47,7 +47,7 @@ def whole(path: str) -> Iterator[str]:
                 "{path} cannot be merged: {folder}: {reason}; make room there, or name another folder in TMPDIR",
                 path=one_line(path),
                 folder=folder,
-                reason=error.strerror,
+                reason=strerror(error),
             )
             raise CheckpointError(text) from error
         yield file

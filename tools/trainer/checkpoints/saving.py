@@ -6,7 +6,7 @@ import contextlib
 import glob
 import os
 
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.refusal import BAD, Refusal
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError, labels
@@ -30,7 +30,7 @@ def into(folder: str) -> Iterator[None]:
             "no checkpoint could be saved in {folder}: {reason}; make room there, or name another folder in "
             "train.ckpt_save_dir",
             folder=one_line(folder),
-            reason=error.strerror,
+            reason=strerror(error),
         )
         raise Refusal(BAD, text) from error
 

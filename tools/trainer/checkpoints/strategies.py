@@ -11,7 +11,7 @@ import math
 import os
 
 from hccl_tools.common import documents
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import one_line
 from tools.trainer.checkpoints import CheckpointError, labels
@@ -77,7 +77,7 @@ def write_for(ranks: int, path: str, new: str) -> None:
         for layout in document["parallel_layout_item"].values():
             layout["dev_matrix"] = [ranks]
     except OSError as error:
-        message = tr("{path} cannot be read: {reason}", path=one_line(path), reason=error.strerror)
+        message = tr("{path} cannot be read: {reason}", path=one_line(path), reason=strerror(error))
         raise CheckpointError(message) from error
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise CheckpointError(_damaged(one_line(path))) from error
@@ -102,7 +102,7 @@ def read(path: str) -> dict[str, Layout]:
     try:
         found = {name: _layout(layout) for name, layout in ms.build_searched_strategy(path).items()}
     except OSError as error:
-        raise CheckpointError(tr("{path} cannot be read: {reason}", path=shown, reason=error.strerror)) from error
+        raise CheckpointError(tr("{path} cannot be read: {reason}", path=shown, reason=strerror(error))) from error
     except Exception as error:  # of what is not a strategy, MindSpore and protobuf raise exceptions of any kind
         raise CheckpointError(_damaged(shown)) from error
     if not found or not all(layout.devices > 0 for layout in found.values()):

@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 
 from hccl_tools.common.command_line import Parser
-from hccl_tools.common.language import tr
+from hccl_tools.common.language import strerror, tr
 from tools.trainer import command
 
 
@@ -27,7 +27,7 @@ def run(parser: Parser, argv: Sequence[str] | None, write: Callable[[Namespace],
     try:
         made = write(options)
     except OSError as error:
-        text = tr("{path} cannot be written: {reason}", path=error.filename or options.folder, reason=error.strerror)
+        text = tr("{path} cannot be written: {reason}", path=error.filename or options.folder, reason=strerror(error))
         parser.error(text)
     print(tr("{program}: {made}, in {folder}", program=parser.prog, made=made, folder=options.folder), file=sys.stderr)
     return 0
