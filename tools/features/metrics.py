@@ -94,18 +94,14 @@ class Metrics(Feature):
         if self._beside is None:
             return
         run, beside = self.run, self._beside
-        if not beside.lives():
+        beside.order(f"end {status}")
+        if not run.world.await_end(beside.pid, PATIENCE + len(run.plan.ranks) / 1000):
+            beside.kill()
+            run.say(
+                tr("the process of --straggler and --metrics did not end and was killed; its output may be outdated")
+            )
+        elif run.world.status(beside.pid) != 0:
             run.say(tr("the process of --straggler and --metrics was ended before the job; its output may be outdated"))
-        else:
-            beside.order(f"end {status}")
-            if not run.world.await_end(beside.pid, PATIENCE + len(run.plan.ranks) / 1000):
-                beside.kill()
-                run.say(
-                    tr(
-                        "the process of --straggler and --metrics did not end and was killed; its output may be "
-                        "outdated"
-                    )
-                )
         beside.close()
 
     def outcome(self, outcome: dict[str, Any]) -> None:
