@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SOONEST, LATEST = 20.0, 1800.0  # seconds between two looks
 SAVES, LONGEST = 20, 600.0  # after so many, or so many seconds, the saves of weights are not observed
-WITHIN = 5.0  # for the one at the end
+WITHIN = 10.0  # for the one at the end: on an idle machine it takes milliseconds
 _TITLE = "mindspore-launch-watch"
 _PART = 64 << 10  # bytes at both ends of a log, in which a job that trains has printed something of this
 _SAYS = re.compile(rb"loss|rank_?size|world_?size|group_size|device_num|_exec_save|Rename failed", re.IGNORECASE)
@@ -178,7 +178,8 @@ class Together(Feature):
 
         def child(orders: int, tells: int) -> None:
             ignore(signals.SIGTERM, *QUIET)
-            os.nice(5)  # the ranks come first
+            if job.runs:
+                os.nice(5)  # the ranks come first
             os.dup2(1, 2)  # the user does not need to know what cannot be looked at
             look.tell(tells, job.replace(lifeline=orders))
 
