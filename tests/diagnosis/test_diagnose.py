@@ -32,12 +32,39 @@ def test_the_log_of_the_rank_that_failed_first_counts_most(explained):
 def test_who_ended_first_is_never_sure_where_the_others_were_not_read(launched, diagnose, error):
     """All ranks may be about to raise the same, or one that was killed without a word may be seen a moment later."""
     raised = f'Traceback (most recent call last):\n  File "train.py", line 1, in <module>\n{error}\n'
-    folder = launched({"0": (1, raised), "1": (TERMINATED, "")})
+    out, _ = diagnose(of_two_ranks(launched, raised))
+    assert "\n    how sure: likely; it ended first, with an error of its own\n" in out
+
+
+def of_two_ranks(launched, log):
+    """The folder of a run whose rank 0 has this log, and whose rank 1 was stopped."""
+    folder = launched({"0": (1, log), "1": (TERMINATED, "")})
     plan = json.loads((folder / "launch.json").read_text())
     plan["ranks"] = [{"rank": rank, "device": rank, "log": f"rank_{rank}.log"} for rank in range(2)]
     (folder / "launch.json").write_text(json.dumps(plan))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "382] RingAllGather] CollectiveWait [const pair] failed.",
+        "162] RunRingAllReduce] Ring wait receiving [1,1] failed.",
+    ],
+)
+def test_a_rank_whose_collective_on_cpu_ended_waited_for_others(launched, diagnose, run, root, said):
+    """MindSpore 2.10 waits for 30 s; its exception does not say so."""
+    log = (
+        f"[ERROR] DISTRIBUTED(7,7f,python):2026-11-27-04:22:52.705.656 [mindspore/a.cc:{said}\n"
+        'Traceback (most recent call last):\n  File "t.py", line 2, in <module>\nRuntimeError: \n---\n'
+        "- Kernel error:\n---\nLaunch kernel failed: Default/AllGather-op1\n"
+    )
+    folder = of_two_ranks(launched, log)
     out, _ = diagnose(folder)
-    assert "\n    how sure: likely; it ended first, with an error of its own\n" in out
+    assert "how sure: a guess; it ended first, but its error says that it waited for others\n" in out
+    assert "(peer-lost)" in out
+    subprocess.run([sys.executable, root / "tools/report.py", folder], check=True, capture_output=True)
+    assert "its error says that it waited for others" in (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):

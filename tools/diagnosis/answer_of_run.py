@@ -12,6 +12,8 @@ from tools.diagnosis.ends import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tools.diagnosis.answer import Cause
     from tools.diagnosis.ends import End
     from tools.diagnosis.find import Match
@@ -34,7 +36,7 @@ def of_run(
             answer = answer.replace(others=[ends.ended_first(first, all_ends), *answer.others])
     else:
         answer = _of_member(first, in_order([*own, *faults]), all_ends)
-        certainty, why = (verdict.certainty, verdict.why) if verdict else how_sure(first, ranks)
+        certainty, why = (verdict.certainty, verdict.why) if verdict else how_sure(first, ranks, _seen(own, first))
         answer = answer.replace(certainty=certainty, why=why)
         if verdict:
             answer = answer.replace(roots=verdict.roots)
@@ -77,11 +79,19 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
     return Answer(kind=kind, sentence=sentence, ranks=ranks, causes=causes, says_cause=mine is not None, others=others)
 
 
-def how_sure(first: Member, ranks: int) -> tuple[str, str]:
-    """The launcher's certainty: it knows every end, but has not read the logs of other ranks, so it is never sure."""
+def _seen(causes: list[Cause], member: Member) -> list[str]:
+    """The lines of its log that show the causes."""
+    return [cause.line for cause in causes if cause.line is not None and cause.who == ends.short_who(member)]
+
+
+def how_sure(first: Member, ranks: int, seen: Iterable[str] = ()) -> tuple[str, str]:
+    """The launcher's certainty: it knows every end, but has not read the logs of other ranks, so it is never sure.
+
+    seen: the lines of its log that show known failures.
+    """
     if ranks < 2 or not first.is_rank:
         return "", ""
-    sure = ends.follows(first)
+    sure = ends.follows(first, seen)
     if sure is None:
         return "likely", tr("it ended first")
     if sure:

@@ -32,6 +32,8 @@ WAITED_TEXTS = (
     "socket has timed out after",
     "NCCL communicator was aborted",
     "to recv, got 0 bytes",
+    "wait receiving ",
+    "CollectiveWait ",
 )
 _LOUD = r"^(?!.*\[(?:INFO|DEBUG|TRACE|WARNING|EVENT)\])"
 _WAITED = (
@@ -41,6 +43,7 @@ _WAITED = (
     r"|remote process exited or there was a network error|ncclRemoteError"
     r"|Connection (?:reset|closed) by (?:remote )?peer"
     r"|Timed out waiting \d|[Ss]ocket (?:has timed out after|Timeout)|NCCL communicator was aborted|recv, got 0 bytes"
+    r"|\bwait receiving \[?\d.{0,40}failed|\bCollectiveWait \[.{0,40}failed"  # MindSpore's collectives on CPU
 )
 WAITED = rf"{_LOUD}.*(?:{_WAITED})"
 # CANN's code for a failure of this process; those of waits and the inner errors, which are of any kind, are not here.

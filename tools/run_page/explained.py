@@ -95,16 +95,18 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
         said = find.as_data(members, find.causes(_entries(), members, 0, target))
     root, exception = documents.part(said, "root"), documents.part(said, "exception")
     raised = _raised(exception)
-    certainty, why = answer_of_run.how_sure(first, ranks)
+    rank = int(first.name) if first.is_rank else None
+    seen = [str(match.get("line") or "") for match in documents.objects(said, "matches") if match.get("rank") == rank]
+    certainty, why = answer_of_run.how_sure(first, ranks, seen)
     return Explained(
         member=first,
         who=ends.who(first),
-        rank=int(first.name) if first.is_rank else None,
+        rank=rank,
         raised=raised[0],
         more=raised[1:],
         place=_place(exception),
         root=root,
-        roots=roots_of(data) if number == len(data.attempts) - 1 else [int(first.name)] if first.is_rank else [],
+        roots=roots_of(data) if number == len(data.attempts) - 1 else [] if rank is None else [rank],
         known=_known(said, first, "\n".join(raised), data),
         certainty=str(root.get("certainty") or certainty),
         why=str(root.get("why") or why) if root.get("sentence") else why,
