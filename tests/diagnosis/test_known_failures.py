@@ -11,8 +11,10 @@ import pytest
 from logs.known import COMPLAINTS, ENTRIES, of_launches
 from suite.cases import for_each, none
 
+from hccl_tools.common import language
 from tools.logs import known_failures
 from tools.pages import known_failures_page
+from tools.pages.messages import OF_SYSTEM
 
 FAULTS = os.environ.get("FAULT_LOGS")
 CODES = [entry.code for entry in ENTRIES]
@@ -24,6 +26,26 @@ def test_the_table_has_no_mistake():
     assert len(CODES) == len(set(CODES)) > 70
     wanted = [f"EI00{number:02}" for number in range(1, 21)] + [f"EJ000{number}" for number in range(1, 5)]
     assert set(wanted) <= set(CODES)
+
+
+@pytest.fixture
+def shown_in():
+    """shown_in(language, reason): the codes of a message of ours with the system's reason."""
+
+    def codes(name, reason):
+        language.use(name)
+        line = language.tr("{path} cannot be read: {reason}", path="/d/x", reason=language.tr(reason))
+        return {entry.code for entry, _ in known_failures.by_lines(ENTRIES, [line])}
+
+    yield codes
+    language.use("en")
+
+
+def test_the_reasons_of_the_system_are_found_in_our_messages_in_chinese_too(shown_in):
+    """A trainer of ours writes them into its log, in the language of its user."""
+    known = {reason: shown_in("en", reason) for reason in OF_SYSTEM}
+    assert len(set().union(*known.values())) > 10
+    assert [reason for reason, codes in known.items() if not codes <= shown_in("zh", reason)] == []
 
 
 APART = 9  # lines between samples: more than those that may be one message

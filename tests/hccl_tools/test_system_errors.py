@@ -24,7 +24,7 @@ def opened(path):
 
 
 def test_a_chinese_reader_gets_the_system_s_reason_in_chinese(chinese, tmp_path):
-    assert strerror(opened(tmp_path / "none")) == "没有该文件或目录"
+    assert strerror(opened(tmp_path / "none")) == "没有那个文件或目录"
     assert strerror(opened(tmp_path)) == "是一个目录"
 
 
