@@ -67,6 +67,15 @@ def test_a_rank_whose_collective_on_cpu_ended_waited_for_others(launched, diagno
     assert "its error says that it waited for others" in (folder / "report.html").read_text(encoding="utf-8")
 
 
+def test_what_a_rank_lost_before_an_error_of_its_own_is_no_wait(launched, diagnose):
+    log = (
+        "ConnectionResetError: [Errno 104] Connection reset by peer\nMemoryError\n"
+        'Traceback (most recent call last):\n  File "t.py", line 2, in <module>\nRuntimeError: \n'
+    )
+    out, _ = diagnose(of_two_ranks(launched, log))
+    assert "how sure: likely; " in out and "(out-of-host-memory)" in out and "(peer-lost in rank 0)" in out
+
+
 def test_a_cause_in_another_rank_comes_before_what_is_vague(explained):
     failed = "Failed to initialize distributed job cluster\n"
     members = {"scheduler": (1, "bind: Address already in use\n"), "0": (1, failed)}

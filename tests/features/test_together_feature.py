@@ -148,6 +148,21 @@ def test_two_files_of_the_same_ranks_are_two_findings(run, monkeypatch):
     assert ended(run, feature) == rows
 
 
+def test_the_ranks_come_before_a_look_while_they_run_and_not_after_their_end(run, monkeypatch):
+    own = os.nice(0)
+
+    def tell(tells, _):
+        os.write(tells, f"{json.dumps(findings.row('one-file', [0, 1], path=f'/{os.nice(0) - own}'))}\n".encode())
+
+    monkeypatch.setattr(look, "tell", tell)
+    feature = begun(run)
+    write(run, 9)
+    run.world.time = 30.0
+    feature.check()
+    hear(run, feature)
+    assert [row["path"] for row in ended(run, feature)] == ["/5", "/0"]
+
+
 def test_the_child_that_watches_saves_ends_with_the_launcher(run, monkeypatch):
     def tell(tells, job):
         os.write(tells, b"true\n")

@@ -12,8 +12,6 @@ from tools.diagnosis.ends import near
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tools.diagnosis.answer import Cause
     from tools.diagnosis.ends import End
     from tools.diagnosis.find import Match
@@ -79,15 +77,15 @@ def _of_member(first: Member, causes: list[Cause], all_ends: list[End]) -> Answe
     return Answer(kind=kind, sentence=sentence, ranks=ranks, causes=causes, says_cause=mine is not None, others=others)
 
 
-def _seen(causes: list[Cause], member: Member) -> list[str]:
-    """The lines of its log that show the causes."""
-    return [cause.line for cause in causes if cause.line is not None and cause.who == ends.short_who(member)]
+def _seen(causes: list[Cause], member: Member) -> str:
+    """The line of its log that shows the first of the causes; empty: none is seen there."""
+    return next((cause.line or "" for cause in causes if cause.who == ends.short_who(member)), "")
 
 
-def how_sure(first: Member, ranks: int, seen: Iterable[str] = ()) -> tuple[str, str]:
+def how_sure(first: Member, ranks: int, seen: str = "") -> tuple[str, str]:
     """The launcher's certainty: it knows every end, but has not read the logs of other ranks, so it is never sure.
 
-    seen: the lines of its log that show known failures.
+    seen: the line of its log that shows its first known failure.
     """
     if ranks < 2 or not first.is_rank:
         return "", ""

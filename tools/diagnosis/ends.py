@@ -129,15 +129,15 @@ def _names(group: list[End]) -> str:
     return group[0].who if len(group) == 1 else count(len(group), "log")
 
 
-def follows(member: Member, seen: Iterable[str] = ()) -> bool | None:
+def follows(member: Member, seen: str = "") -> bool | None:
     """Whether its last lines follow from a wait for others; None: it has none.
 
-    seen: the lines of its known failures, which count where the exception itself does not state a reason.
+    seen: the line of its first known failure, which counts where the exception itself does not state a reason.
     """
     if member.exception:
         text = member.exception.text
         states_none = not member.exception.message or aftermath.wraps(text)
-        return any(map(aftermath.follows, (text, *seen) if states_none else (text,)))
+        return aftermath.follows(text) or (states_none and aftermath.follows(seen))
     return False if member.refusal else None
 
 

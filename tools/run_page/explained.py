@@ -96,7 +96,8 @@ def of(data: RunData, number: int, most: int = 8) -> Explained | None:
     root, exception = documents.part(said, "root"), documents.part(said, "exception")
     raised = _raised(exception)
     rank = int(first.name) if first.is_rank else None
-    seen = [str(match.get("line") or "") for match in documents.objects(said, "matches") if match.get("rank") == rank]
+    matches = [match for match in documents.objects(said, "matches") if match.get("rank") == rank]
+    seen = str(matches[0].get("line") or "") if matches else ""
     certainty, why = answer_of_run.how_sure(first, ranks, seen)
     return Explained(
         member=first,
