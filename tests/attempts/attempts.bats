@@ -196,8 +196,9 @@ PY
 @test "the --timeout of one host ends the job on all" {
   export STUB_DO=$WAIT
   table
-  typed 1 --max_restarts 3 --timeout 2
   typed 0 --max_restarts 3
+  eventually listens "$(port)"
+  typed 1 --max_restarts 3 --timeout 4 # its limit also counts until it has met the other host
   host_ended 1 124 '*its --timeout: stopping all ranks*'
   host_ended 0 124 '*127.0.0.3: its --timeout is reached; stopping the ranks of this host*'
 }
