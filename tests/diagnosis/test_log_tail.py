@@ -109,6 +109,26 @@ def test_a_message_ends_where_other_lines_begin(other):
     assert log_tail.last_exception([*lines, other, "y"]).message == "no\nmore"
 
 
+RULE = "-" * 52
+
+
+@pytest.mark.parametrize(
+    ("first", "title", "message"),
+    [
+        ("", "Kernel error:", "Launch kernel failed: Default/AllGather-op1"),
+        ("", "C++ Call Stack: (For framework developers)", ""),
+        ("Refer to 'Dataset Pipeline Error Message'.", "Dataset Pipeline Error Message:", "[ERROR] no file: /data"),
+        ("no shape", "Kernel error:", "x"),
+    ],
+    ids=len,
+)
+def test_a_message_of_mindspore_goes_on_in_the_section_that_it_refers_to(first, title, message):
+    lines = ["Traceback (most recent call last):", '  File "a.py", line 3, in f', f"RuntimeError: {first}", "", RULE]
+    found = log_tail.last_exception([*lines, f"- {title}", RULE, message or "mindspore/a.cc:7 Launch", "", "later"])
+    told = "" if first == "no shape" else message.removeprefix("[ERROR] ")
+    assert found.message == f"{first}\n{told}".strip()
+
+
 def test_thousands_of_tracebacks_that_break_off_are_not_read_again_and_again(monkeypatch):
     lines = [" " * (number % 50) + "Traceback (most recent call last):" for number in range(5000)]
     tried = []

@@ -29,6 +29,9 @@ _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
 _JOINS = re.compile("During handling of the above exception|The above exception was the direct cause")
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
+# The head of MindSpore's first section, between two lines of hyphens; a stack of calls gives no reason.
+_SECTION = re.compile(r"\s*-{10,} *\n- (?!C\+\+ Call Stack|Python Call Stack)[^\n]+\n-{10,} *\n\s*(?:\[ERROR\] )?")
+_REFERS = re.compile(r"\b[Rr]efer to '[\w ]{1,80}'")
 
 
 class RankLog(Row):
@@ -171,7 +174,7 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
             if raised and frames:
                 own = [frame for frame in frames if not in_library(frame["file"])]
                 file, number_of_line, function = (own or frames)[-1].group("file", "line", "function")
-                message = "\n".join([raised["message"] or "", *_rest(body[number + 1 :], prefix)]).strip()
+                message = _message(raised["message"] or "", body[number + 1 :], prefix)
                 return PythonException(raised["type"], message, file, int(number_of_line), function, index + 1 + number)
     return None
 
@@ -180,6 +183,21 @@ def _margin(frame: str) -> str:
     """What is before a traceback that was indented, as torchrun does in its table."""
     found = _FRAME.match(frame)
     return " " * max(0, len(frame) - len(frame.lstrip(" ")) - 2) if found else ""
+
+
+def _message(first: str, lines: list[str], prefix: str) -> str:
+    """The whole message; lines: those after its first one."""
+    message = "\n".join([first, *_rest(lines, prefix)]).strip()
+    if not message or _REFERS.search(message):
+        message = f"{message}\n{_section(lines, prefix)}".strip()
+    return message
+
+
+def _section(lines: list[str], prefix: str) -> str:
+    """The text of MindSpore's first section, such as "Kernel error", for a message that is empty or refers to it."""
+    text = "\n".join(line[len(prefix) :] for line in lines[: 2 * _MOST_MESSAGE])
+    head = _SECTION.match(text)
+    return "\n".join(_rest(text[head.end() :].split("\n"), "")) if head else ""
 
 
 def _rest(lines: list[str], prefix: str) -> list[str]:
