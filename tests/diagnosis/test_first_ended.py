@@ -48,6 +48,15 @@ def test_the_last_part_of_torchruns_table_names_the_root(told):
     assert told.found.verdict.roots[0].host == "n1"
 
 
+def test_that_torchrun_killed_other_ranks_later_is_no_cause(told):
+    """It sends SIGKILL to ranks that outlive its SIGTERM by half a minute."""
+    later = table(1, others=(0,)).replace("exitcode  : 1 (pid: 900)", "exitcode  : -9 (pid: 900)")
+    assert told(main=later.replace("see: x", "Signal 9 (SIGKILL) received by PID 900", 1)) == ("killed", [1], "likely")
+    assert "rank-killed" not in [fault.entry.code for fault in told.found.faults]
+    told(main=table(1, code=-9))
+    assert told.found.faults[0].entry.code == "rank-killed"
+
+
 def test_an_exception_in_the_table_is_quoted(told):
     text = table(304, traceback=RAISED) + "srun: error: n2: task 20: Exited with exit code 1\n"
     assert told(main=text) == ("error", [304], "likely")
@@ -93,6 +102,7 @@ def test_a_killed_rank_is_the_root_though_another_one_raised_after_it(told):
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK 3 PID 77 RUNNING AT n1\n"
         "=   KILLED BY SIGNAL: 9 (Killed)\n",
         "srun: error: n1: task 3: Out Of Memory\n",
+        "mpiexec has exited due to process rank 3 with PID 0 on\nnode n1 exiting improperly.\n",
     ],
 )
 def test_what_other_starters_say(told, text):

@@ -26,6 +26,7 @@ _SHELL = 128  # a shell adds it to the number of the signal that ended its comma
 _TABLE = 8  # lines of torchrun's table about one rank, before its traceback
 _TRACEBACK = 200  # lines of the table until the exception
 _CODE = 4  # lines until mpirun has said how the process ended
+_KILLED_IN_TABLE = re.compile(r"exitcode +: -9 |Signal 9 \(SIGKILL\)")
 _STARTERS = frozenset(("worker_ended", "first_failure", "started"))
 
 
@@ -167,6 +168,12 @@ def is_beside(text: str, witness: Process) -> bool:
     return bool(_END_OF_STEP.search(text)) and any(
         os.path.basename(one.path).startswith("scheduler") for one in witness.findings
     )
+
+
+def is_later(text: str, death: Death | None) -> bool:
+    """Whether torchrun's table states that it killed a rank, because another one had failed first."""
+    in_table = death is not None and death.event.kind == "first_failure" and death.signal != KILLED
+    return in_table and bool(_KILLED_IN_TABLE.search(text))
 
 
 def _tells_pid(event: Event) -> bool:

@@ -94,15 +94,21 @@ def _is_beside(fault: Fault, here: bool) -> bool:
 def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> list[Fault]:
     """A Fault for each known failure in each log of the job, of its hosts, and of what started its ranks."""
     process_of = {id(one): process for process in [*job.processes, *job.witnesses] for one in process.findings}
+    death = deaths.first(job)
     found = []
     for one in findings:
         if id(one) in process_of or one.kind == "host":
             times, waits = _times(one), any(event.kind == "waited" for event in one.events)
             process = process_of.get(id(one))
             for hit in one.hits:
-                if not process or not all(deaths.is_beside(seen.text, process) for seen in hit.seen):
+                if not process or not all(_is_an_end(seen.text, process, death) for seen in hit.seen):
                     found.append(_fault(entries[hit.entry], process, one, hit, times, waits))
     return found
+
+
+def _is_an_end(text: str, process: Process, death: deaths.Death | None) -> bool:
+    """Whether a line states how something was ended after a rank had failed."""
+    return deaths.is_beside(text, process) or deaths.is_later(text, death)
 
 
 def _fault(

@@ -37,6 +37,11 @@ FORMS = (
         r"noticed that process rank (?P<rank>\d{1,7}) with PID (?P<pid>\d{1,10}) on node (?P<host>\S+) "
         r"exited on signal (?P<signal>\d{1,3})",
     ),
+    form(  # mpirun, of a rank that ended without MPI_Finalize
+        "worker_ended",
+        ("has exited due to process rank ",),
+        r"has exited due to process rank (?P<rank>\d{1,7}) with PID",
+    ),
     form(  # srun: error: node1: task 3: Killed; also "tasks 1,3", "tasks 8-15,18"
         "worker_ended",
         ("srun: error: ",),
