@@ -50,9 +50,15 @@ def test_the_last_part_of_torchruns_table_names_the_root(told):
 
 def test_that_torchrun_killed_other_ranks_later_is_no_cause(told):
     """It sends SIGKILL to ranks that outlive its SIGTERM by half a minute."""
-    later = table(1, others=(0,)).replace("exitcode  : 1 (pid: 900)", "exitcode  : -9 (pid: 900)")
-    assert told(main=later.replace("see: x", "Signal 9 (SIGKILL) received by PID 900", 1)) == ("killed", [1], "likely")
+
+    def both(when):
+        killed = table(1, others=(0,), when=when).replace("exitcode  : 1 (pid: 900)", "exitcode  : -9 (pid: 900)")
+        return killed.replace("see: x", "Signal 9 (SIGKILL) received by PID 900", 1)
+
+    assert told(main=both("09:59:38")) == ("killed", [1], "likely")
     assert "rank-killed" not in [fault.entry.code for fault in told.found.faults]
+    told(main=both("10:00:08"))  # it may have been why the other one failed
+    assert told.found.faults[0].entry.code == "rank-killed"
     told(main=table(1, code=-9))
     assert told.found.faults[0].entry.code == "rank-killed"
 

@@ -14,7 +14,7 @@ from tools.logs import aftermath, plog
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tools.logs.events import Event
-    from tools.logs.findings import Findings
+    from tools.logs.findings import Findings, Seen
 
 KILLED, TERMINATED = 9, 15
 _SIGNALS = {"Killed": 9, "Out Of Memory": 9, "Segmentation fault": 11, "Bus error": 7, "Aborted": 6}
@@ -27,6 +27,7 @@ _TABLE = 8  # lines of torchrun's table about one rank, before its traceback
 _TRACEBACK = 200  # lines of the table until the exception
 _CODE = 4  # lines until mpirun has said how the process ended
 _KILLED_IN_TABLE = re.compile(r"exitcode +: -9 |Signal 9 \(SIGKILL\)")
+_PATIENCE = 25  # seconds: torchrun sends SIGKILL 30 s after SIGTERM, and its table has whole seconds
 _STARTERS = frozenset(("worker_ended", "first_failure", "started"))
 
 
@@ -92,9 +93,14 @@ def _of_part(job: Job, head: Event, rows: dict[str, dict[str, str]], raised: str
         pid=int(said["pid"]) if "pid" in said else None,
         signal=_signal(said),
         code=max(0, int(said.get("code", "0"))),
-        event=head._replace(time=plog.seconds(rows.get("ended_time", {}).get("when", "").replace("_", " "))),
+        event=head._replace(time=_when(rows.get("ended_time", {}))),
         raised=raised,
     )
+
+
+def _when(said: dict[str, str]) -> float | None:
+    """The time in a row of the table."""
+    return plog.seconds(said.get("when", "").replace("_", " "))
 
 
 def _raised_in(one: Findings, row: int) -> str:
@@ -170,10 +176,16 @@ def is_beside(text: str, witness: Process) -> bool:
     )
 
 
-def is_later(text: str, death: Death | None) -> bool:
-    """Whether torchrun's table states that it killed a rank, because another one had failed first."""
-    in_table = death is not None and death.event.kind == "first_failure" and death.signal != KILLED
-    return in_table and bool(_KILLED_IN_TABLE.search(text))
+def is_later(seen: Seen, one: Findings, death: Death | None) -> bool:
+    """Whether torchrun's table states that it killed a rank, because another one had failed long enough before.
+
+    A rank that was killed at about the same time may be why the other one failed.
+    """
+    if death is None or death.event.kind != "first_failure" or not _KILLED_IN_TABLE.search(seen.text):
+        return False
+    first, rows = death.event.time, range(seen.row - _TABLE, seen.row)
+    times = [_when(event.values) for event in one.events if event.kind == "ended_time" and event.row in rows]
+    return first is not None and bool(times) and (times[-1] or 0.0) - first >= _PATIENCE
 
 
 def _tells_pid(event: Event) -> bool:

@@ -101,14 +101,14 @@ def all_of(entries: list[KnownFailure], findings: list[Findings], job: Job) -> l
             times, waits = _times(one), any(event.kind == "waited" for event in one.events)
             process = process_of.get(id(one))
             for hit in one.hits:
-                if not process or not all(_is_an_end(seen.text, process, death) for seen in hit.seen):
+                if not process or not all(_is_an_end(seen, one, process, death) for seen in hit.seen):
                     found.append(_fault(entries[hit.entry], process, one, hit, times, waits))
     return found
 
 
-def _is_an_end(text: str, process: Process, death: deaths.Death | None) -> bool:
+def _is_an_end(seen: Seen, one: Findings, process: Process, death: deaths.Death | None) -> bool:
     """Whether a line states how something was ended after a rank had failed."""
-    return deaths.is_beside(text, process) or deaths.is_later(text, death)
+    return deaths.is_beside(seen.text, process) or deaths.is_later(seen, one, death)
 
 
 def _fault(
