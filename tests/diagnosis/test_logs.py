@@ -200,6 +200,14 @@ def test_links_pipes_and_foreign_files_are_left_alone(tmp_path, capsys):
     assert "2 links not followed" in err and "ret(-67)" not in out
 
 
+def test_a_file_that_the_user_names_is_read_whatever_its_name_ends_with(tmp_path, capsys):
+    log = tmp_path / "pod_status.yaml"
+    log.write_text("status:\n  message: 'The node was low on resource: ephemeral-storage.'\n")
+    assert main.main([str(log)]) == main.FOUND
+    assert "k8s-evicted-disk" in capsys.readouterr().out
+    assert main.main([str(tmp_path)]) == main.USAGE, "in a folder it may be a config"
+
+
 def test_a_folder_that_cannot_be_read_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "rank_0.log").write_text("step 1\n")
     (tmp_path / "closed").mkdir()

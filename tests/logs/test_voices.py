@@ -394,8 +394,9 @@ def test_what_kubernetes_says_of_a_pod_is_read_and_is_of_no_rank(name, tmp_path)
 @pytest.mark.parametrize(
     "text", ["apiVersion: v1\nkind: ConfigMap\ndata: OOMKilled\n", "model: big\nreason: OOMKilled\n"]
 )
-def test_other_yaml_files_are_no_logs(text, tmp_path):
-    assert sources.read([str(written(tmp_path, "job.yaml", [text]))], ENTRIES).findings == []
+def test_other_yaml_files_in_a_folder_are_no_logs(text, tmp_path):
+    written(tmp_path, "job.yaml", [text])
+    assert sources.read([str(tmp_path)], ENTRIES).findings == []
 
 
 CHANCE = {

@@ -214,6 +214,11 @@ def kind_of(name: str, head: bytes) -> str:
     return kind
 
 
+def as_log(name: str) -> str:
+    """The name of a file that the user has named: it is read as a log, whatever its name ends with."""
+    return name + ".log" if _NOT_LOGS.fullmatch(os.path.basename(name)) else name
+
+
 def is_of_pod(head: bytes) -> bool:
     """Whether these are the first bytes of what Kubernetes states about a pod."""
     return bool(_DESCRIBED.match(head) or (_OBJECT.match(head) and _OF_POD.search(head)))

@@ -118,7 +118,7 @@ def _files(paths: list[str]) -> tuple[list[tuple[str, str, int]], int]:
             if not stat.S_ISREG(status.st_mode):
                 raise OSError(0, _NOT_REGULAR, named)
             name = os.path.basename(named) if len(paths) == 1 else named.lstrip("./")
-            found.append((named, name, status.st_size))
+            found.append((named, name if _is_paper(name) else owners.as_log(name), status.st_size))
             continue
         above = "" if len(paths) == 1 else os.path.basename(os.path.abspath(named))
         for entry in below(named):
