@@ -163,6 +163,17 @@ def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
     assert words.window(text, entry, 80).startswith("...pod/job-worker-1    The node was low on")
 
 
+def test_a_line_that_is_cut_keeps_the_reason_at_its_end():
+    line = f"Failed to pull image: {'rpc error: ' * 20}x509: certificate signed by unknown authority"
+    shown = words.cut(line, 120)
+    assert shown.startswith("Failed to pull image: rpc") and shown.endswith(
+        "x509: certificate signed by unknown authority"
+    )
+    assert len(shown) <= 120 and "..." in shown[3:-3]
+    assert words.cut("x " * 4000, 120).endswith("..."), "its reader has cut it: its end is not the end"
+    assert words.cut("a\nb" * 100, 90).isprintable()
+
+
 def test_gpus_have_no_commands_of_ascend(told):
     late = "[rank1]:[E817 17:50:33.6 x.cpp:607] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(1)\n"
     told(main="[rank0]: step 1\n" + late)

@@ -1,6 +1,6 @@
 """Formats the answer as lines for people: at most 12 of 200 characters, the answer itself first, and nothing twice.
 
-A long line is cut between clauses, and never within a quoted command.
+A long line is cut between clauses, and never within a quoted command. One of a log loses its middle.
 
 Some texts have a style (see colours.Styled): the failure that was found, and the labels of its meaning and its remedy.
 """
@@ -18,6 +18,7 @@ from tools.diagnosis import error_lines, job_logs
 from tools.diagnosis.answer import texts
 from tools.diagnosis.ends import near
 from tools.diagnosis.verdict import headless
+from tools.logs import loud
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _STRONG = re.compile(r"; |\. |；|。")  # between clauses
 _WEAK = re.compile(r", |，|: |：| \(| ")
 _LONGEST_WORD = 40
+_OF_END = 45  # percent of a line that is too long
+_LEAST_TO_SPLIT = 80  # characters: less shows only its beginning
 _INDENT = "        "
 MOST_LINES = 12
 COLUMNS = 200
@@ -229,9 +232,17 @@ class _Writer:
 
 
 def cut(text: str, room: int) -> str:
-    """The text in one line, limited to this number of characters."""
-    text = one_line(text[: 4 * max(room, 0) + 100])
-    return text if len(text) <= room else text[: max(0, room - 3)] + "..."
+    """The text in one line of at most so many characters; its middle is left out, because a reason often ends it."""
+    room = max(room, 3)
+    whole = len(text) < loud.LONGEST  # otherwise its reader may have cut it, and its end is not known
+    last = room * _OF_END // 100 if whole and room >= _LEAST_TO_SPLIT else 0
+    if len(text) <= 4 * room and len(text := one_line(text)) <= room:
+        return text
+    head, end = one_line(text[:room])[: room - last - 3], one_line(text[-last:])[-last:] if last else ""
+    if not end:
+        return head + "..."
+    begin, space = head.rfind(" ", len(head) - _LONGEST_WORD) + 1, end.find(" ", 0, _LONGEST_WORD)
+    return (head[:begin] if begin else head) + "..." + (end[space:] if space >= 0 else end)
 
 
 def folded(line: str, columns: int) -> list[str]:

@@ -6,7 +6,7 @@ import re
 
 MOST_BYTES = 64 << 10  # of the beginning, and of the end: what a log of gigabytes costs here is some ms
 _MOST = 6  # lines of each
-_LONGEST = 1000  # bytes of a line
+LONGEST = 1000  # bytes of a line
 _SOUNDS = re.compile(
     rb"ERROR|CRITICAL|FATAL|[Ee]rror\b|[Ff]atal\b|\b[Ff]ail(?:ed|ure)\b|Traceback|\bpanic\b|[Kk]illed\b"
     rb"|\b[Aa]bort(?:ed|ing)?\b|core dumped|Segmentation fault|Bus error|\bSIG(?:SEGV|BUS|KILL|ABRT|ILL|FPE)\b"
@@ -25,8 +25,10 @@ _IS_QUIET = re.compile(
     rb"|(?:[Ee]rrors?|[Ff]ail(?:ed|ures?)|status|code)[\"']?[:=]? ?0\b"
 )
 # Of a part of MindSpore's messages, and of a traceback: its last line says more, and one that was cut off says nothing.
+# A source line, which a traceback shows, says nothing either.
 _IS_HEADING = re.compile(
     rb"\s*-\s?[\w' +-]{1,60}:?(?:\s*\(For [\w ]{1,40}\))?\s*|.{0,200}Traceback \(most recent call last\):\s*"
+    rb"|(?:.{0,120}[\]):])?\s{2,}raise [A-Za-z_].*"
 )
 _IS_LOUD = re.compile(rb"\b(?:ERROR|CRITICAL|FATAL)\b")
 
@@ -53,7 +55,7 @@ def _lines(data: bytes, before: int) -> list[tuple[int, bytes]]:
     for begin, end in _places(data):
         row += data.count(b"\n", counted, begin)
         counted = begin
-        line = data[begin : min(end, begin + _LONGEST)]
+        line = data[begin : min(end, begin + LONGEST)]
         if not _SOUNDS.search(line) or _IS_HEADING.fullmatch(line):
             continue
         if _IS_LOUD.search(line) or not _IS_QUIET.search(line):
