@@ -94,6 +94,11 @@ def test_time_outs_that_fit_together_name_nobody(told, text):
     [
         ("RuntimeError: Rank 1 failed to pass monitoredBarrier in 2000 ms\n", [1]),
         ("[rank0]: RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 2000 ms\n", [1, 3]),
+        (
+            "Map: 70%|#######[E ProcessGroupGloo.cpp:138] Rank 3 successfully reached monitoredBarrier, but received "
+            "errors while waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.\n",
+            [0],
+        ),
     ],
 )
 def test_who_did_not_come_to_the_barrier_is_the_root(told, text, ranks):

@@ -229,6 +229,19 @@ def test_other_arguments_of_a_collective(job):
     assert "count is 16512 here and 8320 there" in verdict.sentence
 
 
+def test_other_arguments_of_a_collective_in_the_only_log(tmp_path):
+    lines = (
+        "EI0005: The arguments for collective communication are inconsistent between ranks:tag[HcomAllReduce_6], "
+        "parameter[count], local[16512], remote [8320]\n"
+        "Transport init error. Reason: Create Dest error! createLink para:rank[5]-localUserrank[4]-"
+        "localIpAddr[127.10.0.1], dst_rank[6]-remoteUserrank[7]-remote_ip_addr[127.10.0.1]\n"
+    )
+    (tmp_path / "rank_5.log").write_text(lines)
+    verdict = verdict_of(tmp_path)
+    assert (verdict.kind, verdict.certainty) == ("conflict", "likely"), "it did not wait for the rank without a log"
+    assert "count is 16512 here and 8320 there" in verdict.sentence
+
+
 def test_tls_switches_that_differ(job):
     it = job(ranks=4)
     for rank in range(4):

@@ -8,7 +8,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.words import named, one_line
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, who
-from tools.diagnosis.waits import Wait
+from tools.diagnosis.waits import Target, Wait
 
 
 def same_order() -> str:
@@ -23,14 +23,13 @@ def to_compare() -> str:
 
 def conflict(job: Job, found: list[Wait]) -> Verdict | None:
     """HCCL compared what two ranks want to do, and it differs."""
-    if len(job.processes) < 2 and not job.ranks:
+    if len(job.processes) < 2 and not job.ranks and not found:
         return None  # its line states all that is known
     for process in job.processes:
         for event in process.events:
             if event.kind != "conflict":
                 continue
-            peer = next((wait.target for wait in found if wait.source is process and wait.kind == "transport"), None)
-            other = peer.process or peer if peer else None
+            other = _peer(process, found)
             said = event.values
             roots = [process, other] if other else _with_conflicts(job)
             return Verdict(
@@ -44,12 +43,20 @@ def conflict(job: Job, found: list[Wait]) -> Verdict | None:
                     local=one_line(said["local"]),
                     remote=one_line(said["remote"]),
                 ),
-                certainty=SURE if other else LIKELY,
+                certainty=SURE if isinstance(other, Process) else LIKELY,
                 why=tr("HCCL compared the two"),
                 text=event.text,
                 time=event.time,
                 next=[to_compare()],
             )
+    return None
+
+
+def _peer(process: Process, found: list[Wait]) -> Process | Target | None:
+    """With whom it compared them; None if its lines name several, none of which has a log."""
+    targets = [wait.target for wait in found if wait.source is process and wait.kind == "transport"]
+    if targets and (targets[0].process or len(set(targets)) == 1):
+        return targets[0].process or targets[0]
     return None
 
 

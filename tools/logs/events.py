@@ -53,6 +53,11 @@ _OF_FRAMEWORKS = (
         ("failed to pass monitoredBarrier",),
         r"Ranks? (?P<missing>\d{1,7}(?:, ?\d{1,7}){0,9999}) failed to pass monitoredBarrier",
     ),
+    form(
+        "absent",
+        ("reached monitoredBarrier, but",),
+        r"reached monitoredBarrier, but received errors while waiting for send/recv from rank (?P<missing>\d{1,7})",
+    ),
     form(  # WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1, ...), or TensorShape=[1, 2]; WorkHCCL of torch_npu
         "watchdog",
         ("Watchdog caught collective operation timeout",),
