@@ -232,9 +232,7 @@ def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
 
 def _of_errors(errors: list[Alike], folder: str) -> Answer:
     if not errors:
-        text = tr(
-            "nothing is found: no error of HCCL, no exception, no known failure, no line that looks like an error"
-        )
+        text = tr("nothing is found: no exception, no known failure, no line that looks like an error")
         return Answer(kind=NOTHING, sentence=text)
     first = errors[0]
     sentence = tr("not a known failure; look first at {where}: {line}", where=first.where, line=first.text)

@@ -182,22 +182,12 @@ def summary(explained: Explained) -> list[str]:
     """What was read, and what was not."""
     reading, job = explained.reading, explained.job
     hosts = len(job.hosts())
-    lines = [
-        tr(
-            "read {size} in {logs} of {processes} on {hosts}",
-            size=size_of(reading.size),
-            logs=count(len(reading.findings), "log"),
-            processes=_processes(job),
-            hosts=count(hosts, "host"),
-        )
-        if hosts
-        else tr(
-            "read {size} in {logs} of {processes}",
-            size=size_of(reading.size),
-            logs=count(len(reading.findings), "log"),
-            processes=_processes(job),
-        )
-    ]
+    text = tr("read {size} in {logs}", size=size_of(reading.size), logs=count(len(reading.findings), "log"))
+    if job.processes:
+        text = tr("{text} of {processes}", text=text, processes=_processes(job))
+    if hosts:
+        text = tr("{text} on {hosts}", text=text, hosts=count(hosts, "host"))
+    lines = [text]
     if job.others:
         text = tr(
             "{logs} of earlier jobs are left out: they end long before the others begin", logs=count(job.others, "log")
