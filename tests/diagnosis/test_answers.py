@@ -84,7 +84,7 @@ def test_the_first_line_is_the_answer_and_those_that_are_alike_come_once(logs):
 def test_a_cause_without_a_rank(logs):
     line = "cp: error writing 'a': No space left on device"
     assert logs({"copy.log": f"{line}\n"})[:2] == [
-        "a disk is full, or its quota or its inodes are used up (no-space-left, logs/copy.log:1)",
+        "a disk is full, or its inodes are used up (no-space-left, logs/copy.log:1)",
         f"    seen: {line}",
     ]
 
@@ -165,6 +165,12 @@ def test_the_head_of_a_traceback_alone_says_nothing():
     assert loud.of_log(cut, cut, 2, whole=True) == []
     whole = cut + b' "t.py", line 3\nValueError: odd\n'
     assert loud.of_log(whole, whole, 4, whole=True) == [(4, b"ValueError: odd")]
+
+
+@pytest.mark.parametrize("before", [b"", b"[rank0]:", b"(EngineCore pid=7)", b"2026-01-02 03:04:05,678 worker-1:"])
+def test_a_source_line_says_nothing(before):
+    log = before + b"    raise RuntimeError(error_message)\n" + before + b" RuntimeError: odd\n"
+    assert loud.of_log(log, log, 2, whole=True) == [(2, before + b" RuntimeError: odd")]
 
 
 def test_only_a_few_lines_of_a_large_log_are_kept():

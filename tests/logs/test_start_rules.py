@@ -90,7 +90,7 @@ SEEN = {
     ),
     "data-worker-killed": ("RuntimeError: DataLoader worker (pid 88) is killed by signal: Killed. ",),
     "data-worker-died": ("RuntimeError: DataLoader worker (pid 5) exited unexpectedly with exit code 1.",),
-    "data-worker-fork": (
+    "fork-uses-device": (
         "RuntimeError: Cannot re-initialize NPU in forked subprocess. To use NPU with multiprocessing",
     ),
     "column-type": (f"[CRITICAL] {HEAD} ParseType] Got unsupported acl datatype: -1",),
