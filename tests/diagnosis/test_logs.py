@@ -208,6 +208,12 @@ def test_a_file_that_the_user_names_is_read_whatever_its_name_ends_with(tmp_path
     assert main.main([str(tmp_path)]) == main.USAGE, "in a folder it may be a config"
 
 
+def test_logs_of_no_rank_are_not_told_as_those_of_0_processes(tmp_path, capsys):
+    (tmp_path / "mpirun.log").write_text("Your job has requested more processes than the ppr for\n")
+    main.main([str(tmp_path)])
+    assert capsys.readouterr().err.strip().endswith(" in 1 log")
+
+
 def test_a_folder_that_cannot_be_read_is_told(tmp_path, capsys, monkeypatch):
     (tmp_path / "rank_0.log").write_text("step 1\n")
     (tmp_path / "closed").mkdir()
