@@ -265,3 +265,8 @@ def test_many_processes_read_what_one_reads(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SMALL", 0)
     together = read(job.folder)
     assert together.findings == alone.findings
+    assert not together.fast  # so few bytes are read before hyperscan's automata are made
+    monkeypatch.setattr(sources, "MUCH", 0)
+    fast = read(job.folder)
+    assert fast.findings == alone.findings
+    assert fast.fast == matcher.installed()

@@ -113,7 +113,7 @@ def _read(files: list[Plog], found: list[Findings], since: float) -> Iterator[Ev
     fast = matcher.installed()
     budget = MOST if fast else MOST_SLOW
     scan.use(known_failures.load()[0])
-    fast = fast and sum(file.size for file in files) > sources.SMALL
+    fast = fast and sum(file.size for file in files) > MOST_SLOW  # otherwise hyperscan's automata cost more time
     share = budget // max(1, len(files))
     for file in files:
         with suppress(OSError):

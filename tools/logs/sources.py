@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 MOST_FILES = 1_000_000
 LONG = 2 << 30  # bytes: without hyperscan about 20 s of a core, with it 3 s
-SMALL = 8 << 20  # below that, starting processes and making automata takes longer than reading
+SMALL = 8 << 20  # below that, starting processes takes longer than reading
+MUCH = 128 << 20  # below that, making hyperscan's automata, 1 to 2 s, takes longer than reading without them
 _PACKED = 20  # logs become that much larger when they are unpacked
 _PACKED_NAMES = (".gz", ".tgz", ".bz2", ".xz")
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -60,7 +61,7 @@ def read(paths: list[str], entries: list[KnownFailure], alone: bool = False, tab
     files, links = _files(paths)
     size = sum(file[2] for file in files)
     unpacked = sum(length * (_PACKED if name.endswith(_PACKED_NAMES) else 1) for _, name, length in files)
-    fast = unpacked > SMALL and matcher.installed()
+    fast = unpacked > MUCH and matcher.installed()
     papers = {name: _paper(path) for path, name, length in files if _is_paper(name) and length < (16 << 20)}
     papers.update((path, _paper(path)) for path in tables)
     logs = [(path, name) for path, name, _ in sorted(files, key=lambda file: -file[2]) if name not in papers]
