@@ -82,6 +82,8 @@ _UNCLEAR = (
     _form(r"[Rr]ank ?(?P<rank>\d{1,7}): "),
     _form(r"(?P<host>[A-Za-z][\w.-]{0,100}\d[\w.-]{0,100}): "),
 )
+# what a mark with a bracket has: one search of a block instead of one for each mark
+_BRACKETED = re.compile(rb"\[(?:pod/|default|[rR]ank)")
 _GLOBAL = re.compile(rf"(?:{line_heads.TIME})?\[[Rr]ank ?(\d{{1,7}})\]:".encode())
 _MOST_RANKS = 2  # of one voice that are remembered: from two on it has none of its own
 _IN_POD = re.compile(r"/.*\[default")
@@ -245,8 +247,9 @@ class Voices:
 
 
 def _clear(block: bytes, named: bool) -> _Form | None:
+    bracketed = _BRACKETED.search(block) is not None
     for form in _FORMS:
-        if any(mark in block for mark in form.marks):
+        if any((bracketed or b"[" not in mark) and mark in block for mark in form.marks):
             split = block.split(b"\n")
             count = sum(1 for line in split if form.pattern.match(line))
             if count and (not named or 2 * count >= len(split)):
