@@ -87,7 +87,6 @@ def test_of_a_long_plog_the_beginning_and_the_end_are_read(tmp_path):
 def test_what_cannot_be_read_in_time_gets_no_verdict(hangs, tmp_path, monkeypatch):
     wait_for_3(hangs.job)
     monkeypatch.setattr(plogs_now, "MOST", 1000)
-    monkeypatch.setattr(plogs_now, "MOST_SLOW", 1000)
     first, *events = hangs()
     assert (
         first

@@ -21,7 +21,7 @@ from hccl_tools.common.words import named
 from hccl_tools.machine import programs
 from tools.diagnosis import job_logs, processes, root, verdict, words
 from tools.launch import plogs, record
-from tools.logs import known_failures, line_heads, matcher, owners, plog, scan, sources
+from tools.logs import known_failures, line_heads, owners, plog, scan, sources
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tools.logs.scan import Findings
 
 SECONDS = 8  # the launcher waits for 10
-MOST, MOST_SLOW = 64 << 20, 32 << 20  # bytes; MOST_SLOW without hyperscan
+MOST = 64 << 20  # bytes: less than a second, without hyperscan, whose automata take longer to make
 LEAST_OF_FILE = 16 << 10  # with less of its plog, a rank would seem to be silent
 MOST_FILES = 100_000
 MOST_LINES = 6
@@ -110,11 +110,8 @@ def event_lines(events: list[Event]) -> list[str]:
 
 def _read(files: list[Plog], found: list[Findings], since: float) -> Iterator[Event]:
     """Adds to `found` what the logs state, and yields the last event of each that was written since then."""
-    fast = matcher.installed()
-    budget = MOST if fast else MOST_SLOW
     scan.use(known_failures.load()[0])
-    fast = fast and sum(file.size for file in files) > MOST_SLOW  # otherwise hyperscan's automata cost more time
-    share = budget // max(1, len(files))
+    share = MOST // max(1, len(files))
     for file in files:
         with suppress(OSError):
             data = ends(file.path, share)
@@ -122,7 +119,7 @@ def _read(files: list[Plog], found: list[Findings], since: float) -> Iterator[Ev
             if event:
                 yield event
             name = os.path.join(f"rank_{file.rank}", os.path.basename(file.path))
-            findings = scan.read(io.BytesIO(data), name, fast, file.path)
+            findings = scan.read(io.BytesIO(data), name, False, file.path)
             if findings:
                 found.append(findings)
     if share < LEAST_OF_FILE and any(file.size > share for file in files):

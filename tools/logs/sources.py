@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from tools.logs.scan import Findings
 
 MOST_FILES = 1_000_000
-LONG = 2 << 30  # bytes: without hyperscan about 20 s of a core, with it 3 s
+LONG = 2 << 30  # bytes: without hyperscan about 20 s of a core, with it 10 s
 SMALL = 8 << 20  # below that, starting processes takes longer than reading
-MUCH = 128 << 20  # below that, making hyperscan's automata, 1 to 2 s, takes longer than reading without them
+MUCH = 256 << 20  # below that, making hyperscan's automata, 1 to 2 s, takes longer than reading without them
 _PACKED = 20  # logs become that much larger when they are unpacked
 _PACKED_NAMES = (".gz", ".tgz", ".bz2", ".xz")
 _ARCHIVES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
