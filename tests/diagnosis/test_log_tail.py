@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tools.logs import log_tail
+from tools.logs import log_tail, sources
 
 
 def log_of(root, name):
@@ -127,6 +127,47 @@ def test_a_message_of_mindspore_goes_on_in_the_section_that_it_refers_to(first, 
     found = log_tail.last_exception([*lines, f"- {title}", RULE, message or "mindspore/a.cc:7 Launch", "", "later"])
     told = "" if first == "no shape" else message.removeprefix("[ERROR] ")
     assert found.message == f"{first}\n{told}".strip()
+
+
+CUT = [
+    '  File "/home/user/train.py", line 41, in <module>',
+    "    main()",
+    '  File "/usr/lib/python3.11/site-packages/kit/load.py", line 3, in load',
+    "    raise ConfigBroken(text)",
+    "    ^^^^^^^^^^^^^^^^^^^^^^^^",
+    "kit.errors.ConfigBroken: section optimizer has no rate",
+]
+
+
+@pytest.mark.parametrize("before", ["", "[rank3]: ", "2025-01-24 11:00:09 "])
+@pytest.mark.parametrize("cut", [0, 1, 2])
+def test_a_traceback_whose_first_lines_are_missing(before, cut):
+    exception = log_tail.last_exception([before + line for line in ["epoch: 1", *CUT][cut:]])
+    assert exception.text == "kit.errors.ConfigBroken: section optimizer has no rate"
+    place = ("/home/user/train.py", 41, "<module>")
+    own = place if cut < 2 else ("/usr/lib/python3.11/site-packages/kit/load.py", 3, "load")
+    assert (exception.file, exception.line, exception.function, exception.row) == (*own, 6 - cut)
+
+
+def test_an_unknown_failure_in_the_end_of_a_log(tmp_path):
+    (tmp_path / "rank_0.log").write_text("\n".join(CUT[1:]))
+    findings = sources.read([str(tmp_path)], []).findings
+    assert findings[0].exception.text == CUT[-1]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Stack (most recent call last):", *CUT],  # what logging prints on request
+        ["Exception ignored in: <function end>", "Traceback (most recent call last):", *CUT],
+        [*CUT[:-1], "epoch: 1 step: 3, loss is 1.84"],
+        [*CUT[:-1], "Note: the run goes on"],
+        [*CUT[:-1], "", CUT[-1]],
+        ["Current thread 0x7f (most recent call first):", '  File "train.py", line 3 in main', CUT[-1]],
+    ],
+)
+def test_frames_without_an_exception_of_theirs(lines):
+    assert log_tail.last_exception(lines) is None
 
 
 def test_thousands_of_tracebacks_that_break_off_are_not_read_again_and_again(monkeypatch):

@@ -28,6 +28,11 @@ _FRAME = re.compile(r'\s*File "(?P<file>.+?)", line (?P<line>\d+)(?:, in (?P<fun
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]*)(?:: ?(?P<message>.*))?$")
 _JOINS = re.compile("During handling of the above exception|The above exception was the direct cause")
 _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
+# A traceback whose head is missing may be followed by any line.  Python writes the module before all names but its own,
+# which have these ends.
+_SURELY_RAISED = re.compile(
+    r"(?=(?:\w+\.)+[A-Z]\w*(?::|$)|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration)(?::|$))" + _RAISED.pattern[1:]
+)
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
 # The head of MindSpore's first section, between two lines of hyphens; a stack of calls gives no reason.
 _SECTION = re.compile(r"\s*-{10,} *\n- (?!C\+\+ Call Stack|Python Call Stack)[^\n]+\n-{10,} *\n\s*(?:\[ERROR\] )?")
@@ -101,7 +106,9 @@ def last_refusal(lines: list[str], trainer: str) -> list[str]:
 
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback, or of pytest's report where that comes after it."""
-    raised, reported = _of_chain(list(map(untimed, lines))), pytest_report.exception(list(map(bare, lines)))
+    plain = list(map(bare, lines))
+    raised = _of_chain(list(map(untimed, lines))) or _without_head(plain)
+    reported = pytest_report.exception(plain)
     return reported if reported and (raised is None or raised.row < reported.row) else raised
 
 
@@ -152,6 +159,35 @@ def _syntax_error(lines: list[str]) -> PythonException | None:
     return None
 
 
+def _without_head(lines: list[str]) -> PythonException | None:
+    """The exception of the last traceback whose first lines are missing, as where a person copied a log's end."""
+    for index in range(len(lines) - 1, 0, -1):
+        raised = _SURELY_RAISED.match(lines[index]) if lines[index - 1][:1].isspace() else None
+        frames = _frames_above(lines, index) if raised else []
+        if raised and frames:
+            return _raised(raised, frames, _message(raised["message"] or "", lines[index + 1 :], ""), index)
+    return None
+
+
+def _frames_above(lines: list[str], row: int) -> list[re.Match[str]]:
+    """The frames right above; none where a heading begins them, which says that they are of something else."""
+    found: list[re.Match[str]] = []
+    for line in reversed(lines[max(0, row - _MOST_FRAMES) : row]):
+        if not line[:1].isspace():
+            return [] if "(most recent call " in line else found
+        frame = _FRAME.match(line)
+        if frame and frame["function"]:
+            found.insert(0, frame)
+    return found
+
+
+def _raised(raised: re.Match[str], frames: list[re.Match[str]], message: str, row: int) -> PythonException:
+    """What was raised in the last of the frames that are not a library's."""
+    own = [frame for frame in frames if not in_library(frame["file"])]
+    file, line, function = (own or frames)[-1].group("file", "line", "function")
+    return PythonException(raised["type"], message, file, int(line), function, row)
+
+
 def _exception(lines: list[str], index: int, prefix: str) -> PythonException | None:
     """The exception of the traceback whose header is lines[index]; None where the log breaks off before it."""
     if prefix.endswith("+ "):  # an exception group draws its frames behind a bar
@@ -172,10 +208,8 @@ def _exception(lines: list[str], index: int, prefix: str) -> PythonException | N
         elif line and not line[0].isspace():
             raised = _RAISED.match(line)
             if raised and frames:
-                own = [frame for frame in frames if not in_library(frame["file"])]
-                file, number_of_line, function = (own or frames)[-1].group("file", "line", "function")
                 message = _message(raised["message"] or "", body[number + 1 :], prefix)
-                return PythonException(raised["type"], message, file, int(number_of_line), function, index + 1 + number)
+                return _raised(raised, frames, message, index + 1 + number)
     return None
 
 
