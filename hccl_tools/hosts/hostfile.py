@@ -8,8 +8,8 @@
 
 The word `spare` is ours: such a host gets ranks when another one is lost.  Programs write such lists, too.  So we also
 read clear forms that Open MPI does not understand: a byte-order mark, Windows line ends, HOST:8 as in MPICH, Slurm's
-host sets, surplus commas and blanks.  `Hosts.plain` states whether Open MPI reads the file as we do.  Some lines Open
-MPI accepts silently, but then runs on the wrong hosts or not at all.  These lines are refused.
+host sets, surplus commas and blanks, a comma before slots=N.  `Hosts.plain` states whether Open MPI reads the file as
+we do.  Some lines Open MPI accepts silently, but then runs on the wrong hosts or not at all.  These lines are refused.
 """
 
 from __future__ import annotations
@@ -98,13 +98,14 @@ def parse(data: bytes, name: str) -> Hosts:
     lines: dict[str, int] = {}  # of the hosts, by their names in small letters
     room = MAX_HOSTS
     for number, line in enumerate(text.splitlines(), 1):
-        parts = _parts(line.partition("#")[0])
-        for words in parts:
+        written = line.partition("#")[0]
+        plain = plain and "," not in written
+        for words in _parts(written):
             try:
                 hosts = list(_hosts(words))
             except ValueError as fault:
                 raise HostfileError(f"{name}:{number}: {fault}") from fault
-            plain = plain and len(parts) == 1 and [host.login for host in hosts] == words[:1]
+            plain = plain and [host.login for host in hosts] == words[:1]
             room -= len(hosts)
             if room < 0:
                 text = tr("more than {most} hosts; name each once", most=MAX_HOSTS)
@@ -170,10 +171,16 @@ def _text(data: bytes, name: str) -> str:
 
 
 def _parts(text: str) -> list[list[str]]:
-    """The words of each part between commas and ends of lines, a key and its value as one word."""
+    """The words of each host or set: commas and ends of lines separate them.  A key and its value are one word."""
     text = "=".join(map(str.strip, text.split("=")))  # an expression would try each run of blanks from each blank on
     text = re.sub(r"\[[^\[\]]*\]", lambda found: "".join(found.group().split()), text)
-    return [part.split() for part in node_sets.split(text)]
+    found: list[list[str]] = []
+    for words in map(str.split, node_sets.split(text)):
+        if found and words[0].partition("=")[0] in _KEYS and "=" in words[0]:  # of the host before the comma
+            found[-1] += words
+        else:
+            found.append(words)
+    return found
 
 
 def _hosts(words: Sequence[str], several: bool = False) -> Iterator[Host]:
