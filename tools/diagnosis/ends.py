@@ -86,8 +86,11 @@ def _of_exception(name: str, who: str, rank: int | None, path: str, raised: Pyth
 
 
 def raised_at(raised: PythonException) -> str:
-    """``raised at train.py:11 in __getitem__``."""
+    """``raised at train.py:11 in __getitem__``; of a crash ``in cv2 (imread), called at train.py:11 in load``."""
     place = f"{near(raised.file)}:{raised.line}"
+    if raised.within and raised.function:
+        within, function = one_line(raised.within), one_line(raised.function)
+        return tr("in {package}, called at {place} in {function}", package=within, place=place, function=function)
     if raised.function:
         return tr("raised at {place} in {function}", place=place, function=one_line(raised.function))
     return tr("raised at {place}", place=place)

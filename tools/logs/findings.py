@@ -64,6 +64,7 @@ class PythonException(Row):
     function: str | None
     row: int  # index of the line of the log that has type and message
     time: float | None = None  # of that line, as `plog.seconds` counts
+    within: str = ""  # the package whose native code crashed, and its function
 
     @property
     def text(self) -> str:

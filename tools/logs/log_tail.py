@@ -10,7 +10,7 @@ import re
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
-from tools.logs import aftermath, pytest_report
+from tools.logs import aftermath, crash, pytest_report
 from tools.logs.findings import PythonException, in_library
 from tools.logs.line_heads import bare, untimed
 
@@ -33,7 +33,8 @@ _SYNTAX = re.compile(r"^(?:SyntaxError|IndentationError|TabError): ")
 _SURELY_RAISED = re.compile(
     r"(?=(?:\w+\.)+[A-Z]\w*(?::|$)|[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Iteration)(?::|$))" + _RAISED.pattern[1:]
 )
-_NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|[ |]*\+[-+])")  # MindSpore's own sections
+# MindSpore's own sections, log records, a crash, groups of exceptions
+_NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|Fatal Python error: |[ |]*\+[-+])")
 # The head of MindSpore's first section, between two lines of hyphens; a stack of calls gives no reason.
 _SECTION = re.compile(r"\s*-{10,} *\n- (?!C\+\+ Call Stack|Python Call Stack)[^\n]+\n-{10,} *\n\s*(?:\[ERROR\] )?")
 _REFERS = re.compile(r"\b[Rr]efer to '[\w ]{1,80}'")
@@ -107,7 +108,7 @@ def last_refusal(lines: list[str], trainer: str) -> list[str]:
 def last_exception(lines: list[str]) -> PythonException | None:
     """The exception of the last traceback, or of pytest's report where that comes after it."""
     plain = list(map(bare, lines))
-    raised = _of_chain(list(map(untimed, lines))) or _without_head(plain)
+    raised = _of_chain(list(map(untimed, lines))) or _without_head(plain) or crash.exception(plain)
     reported = pytest_report.exception(plain)
     return reported if reported and (raised is None or raised.row < reported.row) else raised
 

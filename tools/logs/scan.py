@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from tools.logs import events, line_heads, log_tail, matcher, owners, pytest_report, voices
+from tools.logs import crash, events, line_heads, log_tail, matcher, owners, pytest_report, voices
 from tools.logs.findings import Findings, Hit, Seen
 from tools.logs.reader import Reader
 from tools.logs.wanted import MOST
@@ -22,7 +22,7 @@ __all__ = ["Findings", "Hit", "Seen", "read", "read_all", "ready", "use"]
 BLOCK = 4 << 20
 _LEAST_TAIL, _MOST_TAILS = 16 << 10, 32 << 20  # bytes of a log's end that are kept, and those of all ranks of one file
 _ERROR, _CRITICAL = b"[ERROR]", b"[CRITICAL]"
-_EXCEPTIONS = (b"Traceback (most recent call last)", b'  File "', *pytest_report.MARKS)
+_EXCEPTIONS = (b"Traceback (most recent call last)", b'  File "', crash.MARK, *pytest_report.MARKS)
 
 
 class Machine:
