@@ -43,6 +43,36 @@ def test_sigkill_of_the_launcher_ends_all_that_it_has_started(launcher, how, tmp
     assert os.path.exists("settled")
 
 
+LATE = """
+from tools.supervise import guardian as slow
+quiet = slow.quiet
+slow.quiet = lambda: (os.close(os.open("late", os.O_RDONLY)), quiet())
+"""
+
+
+def test_a_guardian_that_has_not_begun_when_it_is_stopped_and_the_launcher_killed(launcher, tmp_path, monkeypatch):
+    """On a busy machine its first instructions may come after the launcher's last ones."""
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("late")
+    one = launcher(
+        LATE
+        + GUARDED.replace("MARK", f"late-{os.getpid()}")
+        + "tell(guardian.pid, obeys, ignores, away)\nwhile True: world.events(60)"
+    )
+    guardian, *pids = told(one)
+    os.kill(guardian, signal.SIGSTOP)
+    until(lambda: state(guardian) == "T")
+    one.kill()
+    one.wait()
+    late = os.open("late", os.O_RDWR)
+    try:
+        gone(guardian, *pids)
+    finally:
+        os.close(late)
+        proc.send(guardian, signal.SIGKILL)
+    assert os.path.exists("settled")
+
+
 def test_a_process_that_was_stopped_while_it_starts_does_not_hold_the_launcher(launcher, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     os.mkfifo("late")

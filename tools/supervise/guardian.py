@@ -29,6 +29,7 @@ class Guardian:
 
     def __init__(self, job: str, grace: int, settle: Callable[[], object]) -> None:
         launcher = os.getpid()
+        leads = os.getpgid(0) == launcher  # which the guardian cannot ask when the launcher is dead
         out, self.lifeline = os.pipe()
         self.pid, held = proc.fork_unheard()
         if self.pid == 0:
@@ -36,10 +37,13 @@ class Guardian:
                 quiet()
                 proc.hear(held)
                 os.close(self.lifeline)
-                guard(out, launcher, os.fsencode(job), grace)
+                guard(out, launcher, leads, os.fsencode(job), grace)
                 settle()
             finally:
                 os._exit(0)
+        # The guardian does so, too, but perhaps later.  If it is stopped and the launcher killed, the kernel wakes only
+        # groups that have lost their last link to the session; the launcher's own has none.
+        os.setpgid(self.pid, self.pid)
         os.close(out)
         os.set_blocking(self.lifeline, False)  # a guardian that was stopped must not stop the launcher
 
@@ -61,15 +65,14 @@ def quiet() -> None:
     signals.set_wakeup_fd(-1)
 
 
-def guard(lifeline: int, launcher: int, job: bytes, grace: int) -> None:
-    """Runs in the child until the launcher is dead."""
+def guard(lifeline: int, launcher: int, leads: bool, job: bytes, grace: int) -> None:
+    """Runs in the child until the launcher is dead; leads: it was the first of its group."""
     os.setpgid(0, 0)
     proc.retitle(b"mindspore-launch-guardian")
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     groups: set[int] = set()
-    leads = os.getpgid(launcher) == launcher
     follow(lifeline, launcher, LOOK_EVERY, lambda: wake_starting(launcher), groups)
     if leads:  # in a session of its own no other process wakes what is left of its group
         proc.signal_group(launcher, signals.SIGCONT)
