@@ -256,6 +256,32 @@ def test_a_missing_path_is_refused(tmp_path, capsys):
     assert "a: No such file or directory" in capsys.readouterr().err
 
 
+KERNEL = "kernel: Out of memory: Killed process 4711 (python) total-vm:1kB, anon-rss:1kB"
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "kind"),
+    [
+        ("dmesg.txt", "[184081.319496] {}", owners.HOST),
+        ("journal.txt", "Jun 11 11:04:35 node7 {}", owners.HOST),
+        ("journalctl-k.log", "{}", owners.HOST),
+        ("kern.txt", "{}", owners.HOST),
+        ("node7.log", "Jun 11 11:04:35 node7 {}", owners.HOST),
+        ("node7.log", "2025-06-11T11:04:35+0800 node7 {}", owners.HOST),
+        ("node7.log", "-- Logs begin at Wed 2025-06-11. --\nJun 11 11:04:35 node7 {}", owners.HOST),
+        ("node7.log", "[ 4081.319496] {}", owners.HOST),
+        ("rank_3.log", "[    3.319496] {}", owners.TRAIN),  # a trainer may print such times, too
+        ("scheduler.log", "[    3.319496] {}", owners.TRAIN),
+        ("node7.log", "step 1\nJun 11 11:04:35 node7 {}", owners.TRAIN),
+        ("node7.log", "Jun 11 11:04:35 node7 sshd[47]: {}", owners.TRAIN),
+    ],
+)
+def test_what_the_kernel_wrote_is_of_a_host_and_of_no_rank(tmp_path, name, line, kind):
+    (tmp_path / name).write_text(line.format(KERNEL) + "\n")
+    (found,) = read(tmp_path).findings
+    assert (found.kind, found.owner.role == owners.SYSTEM) == (kind, kind == owners.HOST)
+
+
 @pytest.mark.slow
 def test_many_processes_read_what_one_reads(tmp_path, monkeypatch):
     job = plogs.Job(tmp_path / "logs", ranks=32)

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tools.logs.voices import Voice
 
 RANK, SCHEDULER, ENGINE, SYSTEM = "rank", "scheduler", "engine", "host"  # roles: only a rank may be a root
+_OF_HOST = (
+    r"(?:messages|syslog|kern|journal|journalctl|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z])"
+)
 _BY_ROLE = (
     (SCHEDULER, re.compile(r"(?:.*[-_.])?(?:scheduler|sched)(?:[-_.]?\d{1,7})?(?:-\w{1,10}){0,2}")),
     (
@@ -30,7 +33,7 @@ _BY_ROLE = (
             r"(?:.*[-_.])?(?:msrun|mpirun|mpiexec|torchrun|srun|launcher|deepspeed)(?:[-_.]?\d{1,7})?(?:-\w{1,10})?"
         ),
     ),
-    (SYSTEM, re.compile(r"(?:messages|syslog|kern|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*")),
+    (SYSTEM, re.compile(rf"{_OF_HOST}.*")),
 )
 PLOG_NAME = re.compile(r"plog-(?:parser-)?(?P<pid>\d{1,10})[-_](?P<time>\w{1,20})\.log")
 DEVICE_NAME = re.compile(r"device-(?P<pid>\d{1,10})_(?P<time>\d{1,20})\.log")
@@ -187,10 +190,7 @@ KINDS = (PLOG, DEVICE, TRAIN, HOST)  # those that rules can name
 _BY_NAME = (
     (PLOG, PLOG_NAME),
     (DEVICE, DEVICE_NAME),
-    (
-        HOST,
-        re.compile(r"(?:messages|syslog|kern\.log|dmesg|vmcore-dmesg|sysmonitor|host_kernel|device-os)(?![a-zA-Z]).*"),
-    ),
+    (HOST, re.compile(rf"{_OF_HOST}.*")),
     (NPU_INFO, re.compile(r"npu_info.*\.txt")),
     (TRAIN, re.compile(r".*\.(?:log|txt|out|err)|std(?:out|err)")),
 )
@@ -198,6 +198,12 @@ _BY_NAME = (
 _DESCRIBED = re.compile(rb"Name: +\S+\s+(?:Namespace|Roles): ")
 _OBJECT = re.compile(rb'(?:---\s+)?(?:\{\s*)?"?apiVersion"?: ?"?v1\b')
 _OF_POD = re.compile(rb'\bkind"?: ?"?(?:Pod|Event)\b')
+# The kernel's lines, as journalctl and dmesg print them
+_OF_KERNEL = re.compile(
+    rb"(?:-- [A-Z][^\n]{0,200}\n)?"
+    rb"(?:(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S{8,40}) \S{1,255} kernel: "
+    rb"|\[ {0,4}\d{1,10}\.\d{6}\] )"
+)
 _NOT_LOGS = re.compile(r".*\.(?:json|ya?ml|env|stack|seen|ckpt|mindir|npy|bin|pyc?|so|csv|sh|html)")
 
 
@@ -212,6 +218,12 @@ def kind_of(name: str, head: bytes) -> str:
     if kind == TRAIN and re.match(rb"\s*\[[A-Z]+\] (?:HCCL|RUNTIME|GE|DRV|HCCP|TDT|ASCENDCL)\(\d+", head):
         return PLOG
     return kind
+
+
+def is_of_kernel(name: str, head: bytes) -> bool:
+    """Whether a log begins with a line of the kernel, and its name is not that of a rank; `head`: with its times."""
+    named = of_name(name)
+    return named.rank is None and named.role == RANK and bool(_OF_KERNEL.match(head))
 
 
 def as_log(name: str) -> str:

@@ -142,12 +142,16 @@ def read_all(file: IO[bytes] | GzipFile, name: str, fast: bool, path: str = "", 
     head = file.read(BLOCK)
     in_docker = line_heads.is_docker(head)
     begin = line_heads.undockered(head[:4096]) if in_docker else head[:4096]
+    of_kernel = owners.is_of_kernel(name, begin)
     begin = line_heads.bare(begin.decode("latin-1")).encode("latin-1")
     kind = owners.kind_of(name, begin)
+    kind = owners.HOST if kind == owners.TRAIN and of_kernel else kind
     if kind not in owners.KINDS:
         return []
     owner = owners.of_name(name)
-    if owners.is_of_pod(begin):
+    if kind == owners.HOST:
+        owner = owner._replace(role=owners.SYSTEM)
+    elif owners.is_of_pod(begin):
         owner = owner._replace(role=owners.ENGINE, rank=None)
     told = voices.Voices(named=owner.rank is not None)
     whole, readers = _Whole(file, in_docker), _Readers(_machine(kind, fast))
