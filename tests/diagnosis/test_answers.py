@@ -173,6 +173,21 @@ def test_a_source_line_says_nothing(before):
     assert loud.of_log(log, log, 2, whole=True) == [(2, before + b" RuntimeError: odd")]
 
 
+@pytest.mark.parametrize(
+    ("line", "sounds"),
+    [
+        ("megatron.core.CheckpointingException:", True),
+        ("Exception: data did not match any variant", True),
+        ("dist_train.sh: 8: Bad substitution", True),
+        ("During handling of the above exception, another one", False),
+        ("the option ExceptionLimit: 3", False),
+    ],
+)
+def test_which_lines_sound_like_an_error(line, sounds):
+    data = f"step 1\n{line}\n".encode()
+    assert [row for row, _ in loud.of_log(data, data, 2, whole=True)] == [2] * sounds
+
+
 def test_only_a_few_lines_of_a_large_log_are_kept():
     head = b"".join(b"step %d failed\n" % row for row in range(1, 100_001))
     found = loud.of_log(head[: loud.MOST_BYTES], head[-300_000:], head.count(b"\n"), whole=False)
