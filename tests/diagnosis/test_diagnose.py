@@ -50,6 +50,7 @@ def of_two_ranks(launched, log):
     [
         "382] RingAllGather] CollectiveWait [const pair] failed.",
         "162] RunRingAllReduce] Ring wait receiving [1,1] failed.",
+        "212] RunRingAllReduce] RingAllReduce wait sending 160 failed.",
     ],
 )
 def test_a_rank_whose_collective_on_cpu_ended_waited_for_others(launched, diagnose, run, root, said):

@@ -33,6 +33,7 @@ WAITED_TEXTS = (
     "NCCL communicator was aborted",
     "to recv, got 0 bytes",
     "wait receiving ",
+    "wait sending ",
     "CollectiveWait ",
 )
 _LOUD = r"^(?!.*\[(?:INFO|DEBUG|TRACE|WARNING|EVENT)\])"
@@ -43,7 +44,8 @@ _WAITED = (
     r"|remote process exited or there was a network error|ncclRemoteError"
     r"|Connection (?:reset|closed) by (?:remote )?peer"
     r"|Timed out waiting \d|[Ss]ocket (?:has timed out after|Timeout)|NCCL communicator was aborted|recv, got 0 bytes"
-    r"|\bwait receiving \[?\d.{0,40}failed|\bCollectiveWait \[.{0,40}failed"  # MindSpore's collectives on CPU
+    # MindSpore's collectives on CPU
+    r"|\bwait (?:receiving|sending) \[?\d.{0,40}failed|\bCollectiveWait \[.{0,40}failed"
 )
 WAITED = rf"{_LOUD}.*(?:{_WAITED})"
 # CANN's code for a failure of this process; those of waits and the inner errors, which are of any kind, are not here.
