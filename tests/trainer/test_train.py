@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from tools.trainer import job
+
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = PROJECT / "configs" / "mnist" / "lenet5_digits.yaml"
 ON_CPU = ["--config", str(DIGITS), "-o", "system.device_target=CPU"]
@@ -53,3 +55,31 @@ def test_a_rank_leaves_without_what_python_does_at_exit():
     code = "import atexit; from tools.trainer import job; atexit.register(print, 'end'); print('flushed'); job.leave(3)"
     ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (3, "flushed\n"), ended.stderr
+
+
+def test_a_rank_leaves_when_no_other_thread_of_it_runs(monkeypatch):
+    """One may still owe another rank an answer, which would wait for it and fail."""
+    runs, asked = [True, True, False], []
+    monkeypatch.setattr(job, "runs_another_thread", lambda: asked.append("asked") or runs[len(asked) - 1])
+    monkeypatch.setattr(os, "_exit", asked.append)
+    job.leave(3)
+    assert asked == ["asked", "asked", "asked", 3]
+
+
+THREADS = """
+import hashlib, threading, time
+from tools.trainer import job
+assert not job.runs_another_thread()
+thread = threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 1_000_000))
+thread.start()
+while not job.runs_another_thread():
+    time.sleep(0.001)
+thread.join()
+while job.runs_another_thread():
+    time.sleep(0.001)
+"""
+
+
+def test_another_thread_runs():
+    ended = subprocess.run([sys.executable, "-c", THREADS], cwd=PROJECT, capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr

@@ -5,10 +5,13 @@ Nothing here imports MindSpore at the top: that takes 2.5 s, and happens only fo
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import os
 import sys
+import threading
+import time
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.refusal import BAD, Refusal
@@ -18,6 +21,8 @@ from tools.config import modes
 from tools.config.unusable import Unusable
 from tools.trainer import checkpoints, gpu_backend, place
 from tools.trainer.checkpoints import strategies
+
+_REST = 5  # seconds for the other threads, on a busy machine
 
 
 def before_mindspore(config: dict) -> int | None:
@@ -153,4 +158,20 @@ def leave(code: int) -> None:
     """
     sys.stdout.flush()
     sys.stderr.flush()
+    end = time.monotonic() + _REST
+    while runs_another_thread() and time.monotonic() < end:
+        time.sleep(0.005)
     os._exit(code)
+
+
+def runs_another_thread() -> bool:
+    """Whether another thread of this process has something to do, such as the answer to a rank's last message.
+
+    Without that answer, the other rank waits for 30 s in its last collective, and fails.
+    """
+    own = str(threading.get_native_id())
+    for number in os.listdir("/proc/self/task"):
+        with contextlib.suppress(OSError), open(f"/proc/self/task/{number}/stat", "rb") as file:  # it may have ended
+            if number != own and file.read().rpartition(b") ")[2][:1] == b"R":
+                return True
+    return False
