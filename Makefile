@@ -28,7 +28,7 @@ MEANT_IN_TESTS := SC2016,SC2030,SC2031
 .DEFAULT_GOAL := help
 # two targets must not install into one environment at once
 .NOTPARALLEL:
-.PHONY: help demo test test-fast test-mpi test-bare test-versions open-mpi chaos preflight-rounds mutations lint format data docs pictures-of-pages pictures-of-states uplot bench lab lock release clean
+.PHONY: help demo test test-fast test-again test-mpi test-bare test-versions open-mpi chaos preflight-rounds mutations lint format data docs pictures-of-pages pictures-of-states uplot bench lab lock release clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,9 @@ test: $(call has,train test mpi lint docs browser) data open-mpi ## run all test
 
 test-fast: $(call has,test) ## run the fast tests, without MindSpore, while you edit
 	$(PYTEST) -q -n auto -m 'not thorough and not slow'
+
+test-again: ## run the tests that failed in the last run again, one after the other, on a quiet machine
+	$(PYTEST) -q --last-failed --last-failed-no-failures none
 
 test-mpi: $(call has,train test mpi) data open-mpi ## run the tests that need mpirun; OPEN_MPI=4 or 5 selects the version
 	$(PYTEST) -q -n auto -m '$(MPI)'
