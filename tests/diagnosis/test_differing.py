@@ -142,3 +142,23 @@ LINK = (
 def test_the_table_of_links_tells_which_rank_waits(told):
     assert told(LINK, "debug/plog/plog-7_20261125100000000.log") == ("chain", [0], "guess")
     assert told.verdict.chain == ["rank 1 -> rank 0 (address 10.0.0.9)"]
+
+
+@pytest.mark.parametrize(
+    ("late", "limit"),
+    [
+        (
+            "[rank1]:[E826 10:11:52.1 ProcessGroupNCCL.cpp:733] [Rank 1] Watchdog caught collective operation timeout: "
+            "WorkNCCL(SeqNum=15, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600004 "
+            "milliseconds before timing out.\n",
+            "init_process_group(timeout=...)",
+        ),
+        ("[ERROR] EI0002: The wait execution of the Notify register times out.\n", "HCCL_EXEC_TIMEOUT"),
+    ],
+)
+def test_a_rank_without_an_error_may_have_worked_alone(tmp_path, late, limit):
+    (tmp_path / "rank_0.log").write_text("Saving: 12%\n")
+    (tmp_path / "rank_1.log").write_text(late)
+    verdict = job_logs.of_paths([str(tmp_path)], ENTRIES).verdict
+    assert verdict.sentence == "rank 0 reported nothing while 1 rank waited"
+    assert "worked alone" in verdict.next[-1] and limit in verdict.next[-1]

@@ -148,10 +148,10 @@ def silent(job: Job, found: list[Wait]) -> Verdict | None:
     return Verdict(
         kind="silent",
         roots=quiet,
-        sentence=tr("{who} wrote nothing while {count} waited", who=names(quiet), count=count(len(sources), "rank")),
+        sentence=tr("{who} reported nothing while {count} waited", who=names(quiet), count=count(len(sources), "rank")),
         certainty=LIKELY if alone else GUESS,
         why=tr("all others have errors"),
-        next=look_at(quiet[0]),
+        next=[*look_at(quiet[0]), *_alone(quiet[0], job)],
     )
 
 
@@ -166,6 +166,20 @@ def _nobody_known(number: int, job: Job) -> Verdict:
         why=tr("all ranks waited") if job.complete else tr("the logs of most ranks are not here"),
         next=[tr("the logs of the other ranks: one of them failed, is behind, or ended")] if alone else [],
     )
+
+
+def _alone(quiet: Process | Target, job: Job) -> list[str]:
+    """A rank that goes on without the others has no error, either."""
+    if not isinstance(quiet, Process) or not quiet.findings:
+        return []
+    in_torch = any(event.kind == "watchdog" for one in job.processes for event in one.events)
+    limit = "init_process_group(timeout=...)" if in_torch else "HCCL_EXEC_TIMEOUT, HCCL_CONNECT_TIMEOUT"
+    return [
+        tr(
+            "whether it worked alone (compiling, evaluating, saving) for longer than the others may wait: {limit}",
+            limit=limit,
+        )
+    ]
 
 
 def _raise_limit(end: End) -> str:
