@@ -58,6 +58,9 @@ goes_on() {
   HCCN=()
   PYTHONPATH=$FIXTURES/quick_msrun
   goes_on run_msrun.sh --worker_num 3
+  # longer than msrun takes to see that one of its processes has failed
+  STUB_DO='0: await 1, tick 25; 1: exit 7' ends 7 $'*\n0     0       0  *\n*1 of 2 ranks failed: rank 1 (--keep_going)*' \
+    launch run_msrun.sh --worker_num 2 --keep_going config.yaml
 }
 
 @test "Slurm" {
