@@ -128,6 +128,8 @@ def test_a_remedy_is_cut_between_clauses_and_never_within_a_command(monkeypatch)
             lines = words.folded(f"    {text}", 170)
             assert len(lines) <= 2 and max(map(len, lines)) <= 170
             assert all(line.count('"') % 2 == 0 for line in lines) or text.count('"') % 2, lines
+            whole = words.folded(f"    {text}", 170, 4)
+            assert " ".join(map(str.strip, whole)).replace(" ", "") == text.replace(" ", "")
 
 
 def test_of_a_long_line_the_part_that_shows_it_is_told(logs):

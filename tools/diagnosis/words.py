@@ -36,6 +36,7 @@ MOST_LINES = 12
 COLUMNS = 200
 _NAME_OF_SCRIPT = 24  # columns that the report of a launch puts before each line
 _MOST_ALSO = 8
+_MOST_OF_REMEDY = 4  # lines: the step that helps may be its last
 _KERNEL = "dmesg -T"  # the command that states what the kernel killed
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 
@@ -103,15 +104,18 @@ class _Writer:
             del rows[place]
         return [line for _, line in rows] + ([more] if more else [])
 
-    def add(self, weight: int, text: str, form: str = "", quoted: str = "", style: str = "") -> None:
-        """A line below the answer; with a form, {} is what a log has, cut to what fits.  style: of its first part."""
+    def add(self, weight: int, text: str, form: str = "", quoted: str = "", style: str = "", most: int = 2) -> None:
+        """A line below the answer; with a form, {} is what a log has, cut to what fits.  style: of its first part.
+
+        most: lines; more of the text is left out.
+        """
         if form:
             room = self._columns - len(form) - 4
             text = form.replace("{}", cut(quoted, max(20, room)), 1)
         text = one_line(text)
         if text and text not in self._said:
             self._said.add(text)
-            first, *more = folded("    " + text, self._columns)
+            first, *more = folded("    " + text, self._columns, most)
             self._rows += [(weight, line) for line in (colours.styled(first, style) if style else first, *more)]
 
     def answer(self, answer: Answer) -> None:
@@ -161,7 +165,7 @@ class _Writer:
             self.add(1, tr("cause: {cause} ({code})", cause=text, code=cause.entry.code), style=colours.LABEL)
         self._seen(answer, cause)
         if remedy:  # none of its steps may be for this device target
-            self.add(2, tr("remedy: {remedy}", remedy=remedy), style=colours.LABEL)
+            self.add(2, tr("remedy: {remedy}", remedy=remedy), style=colours.LABEL, most=_MOST_OF_REMEDY)
         entry = cause.entry
         if entry.zh and not speaks_chinese() and _CHINESE.search(cause.line or ""):  # its writer may read no English
             self.add(3, f"原因：{entry.zh[0]}", style=colours.LABEL)
@@ -245,18 +249,19 @@ def cut(text: str, room: int) -> str:
     return (head[:begin] if begin else head) + "..." + (end[space:] if space >= 0 else end)
 
 
-def folded(line: str, columns: int) -> list[str]:
-    """The line, or two: the second is indented more, and ends with ... where something is left out."""
-    if len(line) <= columns:
-        return [line]
-    place = _place(line, columns)
-    if not place:
-        return [line[: columns - 3] + "..."]
-    rest = _INDENT + line[place:].strip()
-    if len(rest) > columns:
-        end = _place(rest, columns - 4, whole=True)
-        rest = rest[:end].rstrip(" ;；,，:：") + " ..." if end else rest[: columns - 3] + "..."
-    return [line[:place].rstrip(), rest]
+def folded(line: str, columns: int, most: int = 2) -> list[str]:
+    """The line, or at most so many: all but the first are indented more; ... shows that something is left out."""
+    found = []
+    while len(line) > columns and len(found) < most - 1:
+        place = _place(line, columns)
+        if not place:
+            return [*found, line[: columns - 3] + "..."]
+        found.append(line[:place].rstrip())
+        line = _INDENT + line[place:].strip()
+    if len(line) > columns:
+        end = _place(line, columns - 4, whole=True)
+        line = line[:end].rstrip(" ;；,，:：") + " ..." if end else line[: columns - 3] + "..."
+    return [*found, line]
 
 
 def _place(line: str, columns: int, whole: bool = False) -> int:
