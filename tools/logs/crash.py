@@ -6,7 +6,7 @@
       File "/usr/lib/python3.11/site-packages/cv2/data.py", line 88 in imread
       File "/home/me/train.py", line 12 in load
 
-An abort is no crash here: the watchdog of a wait that others ended prints one, too.
+An abort does not count as a crash: the watchdog of a wait that others ended prints one, too.
 """
 
 from __future__ import annotations
