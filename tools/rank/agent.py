@@ -287,8 +287,8 @@ def main(words: list[str], kind: Callable[[Told, str, bool], Agent] = Agent) -> 
     agent.world.kill(agent.watcher)
     if not agent.world.await_end(agent.teller, TELL_WITHIN):
         agent.world.kill(agent.teller)
-    # The launcher knows the code.  If the engine saw a failure, it would stop the other ranks in its own way.  TaskD must
-    # see it, because it starts the rank again.
+    # The launcher knows the code.  If the engine saw a failure, it would stop the other ranks in its own way.
+    # TaskD must see it, because it starts the rank again.
     hides = told["KEEPS_GOING"] and not told["HEALS"]
     return agent.code if hides or (agent.stops and not bus) else status
 
