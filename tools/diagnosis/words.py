@@ -251,7 +251,7 @@ def cut(text: str, room: int) -> str:
 
 def folded(line: str, columns: int, most: int = 2) -> list[str]:
     """The line, or at most so many: all but the first are indented more; ... shows that something is left out."""
-    found = []
+    found: list[str] = []
     while len(line) > columns and len(found) < most - 1:
         place = _place(line, columns)
         if not place:
