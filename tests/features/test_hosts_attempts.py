@@ -12,16 +12,21 @@ from tools.supervise.stopping import RUNNING
 @pytest.fixture
 def host():
     """This host's part in a job whose attempt 0 has failed here; what the user reads is in `host.run.told`."""
-    told = []
+    told, ordered = [], []
     stopping = SimpleNamespace(state=RUNNING, running=True, signal="", begun=[])
     stopping.begin = lambda asks=False: stopping.begun.append(True)
     failed = SimpleNamespace(first=object())
-    supervisor = SimpleNamespace(stopping=stopping, judge=failed, members=SimpleNamespace(ranks_left=[]))
-    hooks = SimpleNamespace(what_failed=lambda: "rank 1 failed")
+    limits, members = SimpleNamespace(reached=""), SimpleNamespace(ranks_left=[])
+    supervisor = SimpleNamespace(stopping=stopping, judge=failed, members=members, limits=limits)
+    world = SimpleNamespace(await_end=lambda pid, seconds: True)
+    hooks = SimpleNamespace(what_failed=lambda: "rank 1 failed", why_not_ready=lambda: "")
     feature = HostsAttempts(
-        SimpleNamespace(told=told, say=told.append, supervisor=supervisor, hooks=hooks, exit_status=lambda: 3)
+        SimpleNamespace(
+            told=told, say=told.append, supervisor=supervisor, hooks=hooks, world=world, exit_status=lambda: 3
+        )
     )
-    feature._beside = SimpleNamespace(order=lambda line: None)
+    feature._beside = SimpleNamespace(order=ordered.append, pid=1, end_orders=lambda: None, wake=lambda: None)
+    feature.ordered = ordered
     feature.stops()
     return feature
 
@@ -67,3 +72,25 @@ def test_another_restart_would_not_help_any_host(host):
     assert (host.in_vain(), host.others_end()) == (2, True)
     assert host.why_not_ready() == "no further step after 2 restarts"
     assert host.run.told == ["no further step after 2 restarts; the job ends"]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_a_signal_while_another_hosts_failure_ends_the_attempt_is_told(host, before):
+    """Otherwise the others hear only that this launcher has ended."""
+    host.again(1)
+    host.run.supervisor.judge.first = None
+    host.ordered.clear()
+    if before:
+        hears(host, "again 1 3 127.0.0.2 rank 1 failed")
+    host.run.supervisor.stopping.signal = "TERM"
+    host.stops()
+    host.finishing()
+    assert host.ordered == ["stop 3 SIGTERM has stopped its launcher", "leave"]
+
+
+def test_a_signal_after_the_job_has_ended_is_not_told(host):
+    host.ordered.clear()
+    hears(host, "end 0 143 127.0.0.3 SIGTERM has stopped its launcher")
+    host.run.supervisor.stopping.signal = "TERM"
+    host.finishing()
+    assert host.ordered == ["leave"]

@@ -34,6 +34,7 @@ class HostsAttempts(Feature):
     _number = 0  # the attempt that runs, or that we are ready for
     _begun = -1  # the attempt that all hosts may begin
     _told = False  # the other hosts know how this attempt has ended here
+    _stop_told = False  # they know that a signal or a limit ends the job here
     _verdict = ""  # how it has ended on all hosts: AGAIN or END
     _status = 0  # the exit code that the verdict gives this host
     _host = ""  # the host whose failure, signal or limit has ended the attempt here, too
@@ -100,8 +101,10 @@ class HostsAttempts(Feature):
     def finishing(self) -> None:
         """Leaves the agreement: the job has ended on this host."""
         self._tell()
-        why = self.run.hooks.why_not_ready()
-        if why and self._is_open():
+        why = self.run.hooks.why_not_ready() if self._is_open() else ""
+        if self._verdict == AGAIN and not self._stop_told:  # it came while another host's failure ended the attempt
+            why = self._stopped_by()
+        if why:
             self._stop(self.run.exit_status(), why)
         if self._beside is None:
             return
@@ -164,7 +167,7 @@ class HostsAttempts(Feature):
 
     def _stop(self, status: int, text: str) -> None:
         """A signal or a limit ends the job on this host, so it ends on all."""
-        self._told = True
+        self._told = self._stop_told = True
         self._say(f"stop {status} {text}")
 
     # ---- what it hears ---------------------------------------------------------------------------------------------
