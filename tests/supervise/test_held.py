@@ -76,6 +76,15 @@ def test_a_process_of_the_job_is_named_with_its_command_and_ended(nap):
     assert watch.look() == []
 
 
+def test_a_process_that_is_in_d_only_while_it_ends_is_not_stuck(nap, monkeypatch):
+    """The kernel takes its memory apart, which lasts a moment on a busy machine."""
+    watch, sent = Watch(Wanted(mark=MARK)), []
+    left = nap(LAUNCH_JOB=MARK)
+    monkeypatch.setattr(proc, "send", lambda *_: sent.append(True))
+    monkeypatch.setattr(proc, "state", lambda _: "D" if sent else "S")
+    assert held.remedy(watch.look()) == f"kill -9 {left.pid}"
+
+
 def test_one_that_survives_stays_until_it_is_gone(nap, monkeypatch):
     watch = Watch(Wanted(mark=MARK))
     left = nap(LAUNCH_JOB=MARK)

@@ -12,9 +12,8 @@ from hccl_tools.common.words import clauses, some
 from hccl_tools.machine import npu_use
 from tools.rank import device
 from tools.rank.told import Told
-from tools.supervise import held, proc
+from tools.supervise import held
 from tools.supervise.held import Held
-from tools.supervise.proc import signals
 
 MOMENT, OFTEN = 1.0, 1.0  # seconds, as in restarts_child.py
 SHOWN = 4
@@ -45,11 +44,7 @@ def wait(told: Told, engine: int, pause: Callable[[float], bool], tell: Callable
 
 def look(told: Told, engine: int) -> list[Held]:
     """Everything that is held; ends processes of an earlier attempt."""
-    found = []
-    for pid in held.earlier(told.job, engine) if told.away_host else ():
-        words = held.command_of(pid)
-        proc.send(pid, signals.SIGKILL)
-        found.append(held.process(pid, words))
+    found = [held.end(pid) for pid in (held.earlier(told.job, engine) if told.away_host else ())]
     if found or not told["TARGET"].startswith("Ascend") or told.is_scheduler:
         return found
     own = device.physical(told)[told.local_rank]

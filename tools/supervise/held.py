@@ -84,10 +84,7 @@ class Watch:
         found = {pid for pid in proc.marked(os.fsencode(self.wanted.mark)) if pid != os.getpid()}
         if self._descends:
             found |= descendants(self.wanted.launcher, own) - self._strangers
-        for pid in sorted(found):
-            words = command_of(pid)
-            proc.send(pid, signals.SIGKILL)
-            yield process(pid, words)
+        yield from map(end, sorted(found))
 
     # ---- devices -------------------------------------------------------------------------------------------------
 
@@ -171,10 +168,13 @@ def _serving(pid: int) -> Held:
     return Held(tr("process {pid} still serves HCCL ({command})", pid=pid, command=command_of(pid)), (pid,), "")
 
 
-def process(pid: int, words: str) -> Held:
-    """A process of an attempt that has ended."""
+def end(pid: int) -> Held:
+    """Ends a process of an attempt that has ended."""
+    # Its state counts before the signal: while it ends, any process may be in D for a moment.
     remedy = f"ps -o pid,stat,wchan:20,args -p {pid}" if proc.state(pid) == "D" else ""
-    return Held(tr("process {pid} of the last attempt runs ({command})", pid=pid, command=words), (pid,), remedy)
+    text = tr("process {pid} of the last attempt runs ({command})", pid=pid, command=command_of(pid))
+    proc.send(pid, signals.SIGKILL)
+    return Held(text, (pid,), remedy)
 
 
 def device(holder: npu_use.Holder) -> Held:
