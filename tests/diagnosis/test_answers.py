@@ -132,6 +132,12 @@ def test_a_remedy_is_cut_between_clauses_and_never_within_a_command(monkeypatch)
             assert " ".join(map(str.strip, whole)).replace(" ", "") == text.replace(" ", "")
 
 
+def test_of_the_longest_remedy_each_step_is_shown(logs):
+    entry = max((one for one in ENTRIES if "train" in one.logs and not one.vague), key=lambda one: len(one.remedy))
+    lines = logs({"rank_0.log": entry.samples[0]})
+    assert any(line.strip().endswith(entry.remedy[-20:]) for line in lines), lines
+
+
 def test_of_a_long_line_the_part_that_shows_it_is_told(logs):
     lines = logs({"rank_0.log": "x" * 900 + " No space left on device " + "y" * 900 + "\n"})
     assert any("No space left on device" in line for line in lines[1:]), lines
