@@ -338,7 +338,7 @@ nobody_left() {
   [[ -z $found ]] || fail "left over:" "$(
     for environ in $found; do
       tr '\0' ' ' <"${environ%/*}/cmdline"
-      grep State "${environ%/*}/status"
+      grep -E '^(Name|State|PPid)' "${environ%/*}/status"
     done 2>&1
   )"
 }

@@ -70,6 +70,19 @@ ascend2p.sh: the launcher has an internal error (AttributeError): please report 
   [[ $stderr != *Traceback* ]] || fail "$stderr"
 }
 
+@test "a process next to the launcher that ends only a moment after it was killed is waited for" {
+  mkdir project
+  cp -r "$SCRIPTS" "$PROJECT/tools" project/
+  ln -s "$PROJECT"/{configs,hccl_tools,schemas} project/
+  sed -i 's/^            beside.kill()$/            beside.kill(signals.SIGSTOP); __import__("os").system(f"env -u TEST_MARK sh -c \x27sleep 1; : >killed; kill -9 {beside.pid}\x27 >\&- 2>\&- \&")/' \
+    project/tools/features/restarts.py
+  grep -q ': >killed; kill -9 {beside.pid}' project/tools/features/restarts.py
+  ends 0 '*' bash project/scripts/ascend2p.sh --device_target CPU --max_restarts 1 --console none \
+    --train_script "$FIXTURES/stub_trainer.py" "${HCCN[@]}" config.yaml
+  [[ -e killed ]] || fail "the launcher has ended first"
+  nobody_left
+}
+
 @test "SIGTERM in the moment when the guardian has started stops the job, and is no internal error" {
   mkdir project
   cp -r "$SCRIPTS" "$PROJECT/tools" project/

@@ -131,12 +131,19 @@ world.kill(slow, signal.SIGTERM)
 tell(world.await_end(slow, 60), world.status(slow), world.events(0), os.getpgid(0) == os.getpid())
 bad = world.fork(lambda: None.none)
 tell(world.await_end(bad, 60), world.status(bad))
+both = [world.fork(lambda: signal.pause()) for _ in "ab"]
+world.kill(both[0])
+tell(world.await_end(both[0], 60), world.await_end(None, 0.1))
+world.kill(both[1])
+tell(world.await_end(None, 60), world.lives(None))
 """,
         stderr=subprocess.DEVNULL,
     )
     assert told(one) == [True, 137, True, False]
     assert told(one) == [True, 143, [], True]
     assert told(one) == [True, 1]
+    assert told(one) == [True, False]
+    assert told(one) == [True, False]
 
 
 def test_a_signal_while_a_child_is_waited_for_comes_afterwards(launcher):

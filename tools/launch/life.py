@@ -23,7 +23,7 @@ from tools.supervise.members import Member
 from tools.supervise.proc import signals
 from tools.supervise.stopping import Stopping
 
-GUARDIAN_WITHIN = 5.0  # seconds
+FORKED_WITHIN = 5.0  # seconds
 LONGEST_PAUSE = 60  # seconds between two attempts
 
 
@@ -175,8 +175,8 @@ def _end(run: Run) -> int:
     run.hooks.reported(trouble)
     proc.sweep(os.fsencode(run.mark), run.world.sleep)
     if run.supervisor.guardian:
-        run.supervisor.guardian.end()
-        run.world.await_end(run.supervisor.guardian.pid, GUARDIAN_WITHIN)  # it holds the lock on the devices, too
+        run.supervisor.guardian.end()  # it holds the lock on the devices, too
+    run.world.await_end(None, FORKED_WITHIN)  # what was killed needs a moment on a busy machine
     if not run.status:
         _tell_silence(run)
     line = tr("exit {status}{where}", status=run.status, where=report.where(run.plan.run_dir))

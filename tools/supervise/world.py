@@ -147,18 +147,18 @@ class World:
         """A child that was forked elsewhere."""
         self.children.others.add(pid)
 
-    def lives(self, pid: int) -> bool:
-        """Whether this forked child has not ended."""
+    def lives(self, pid: int | None) -> bool:
+        """Whether this forked child has not ended; None: any of them."""
         self.children.reap()
-        return pid in self.children.others
+        return bool(self.children.others) if pid is None else pid in self.children.others
 
     def status(self, pid: int) -> int | None:
         """The exit status of this forked child, once it has ended."""
         self.children.reap()
         return self.children.statuses.get(pid)
 
-    def await_end(self, pid: int, seconds: float) -> bool:
-        """Waits for this forked child; False if it still lives after that time.  Signals wait for `events`."""
+    def await_end(self, pid: int | None, seconds: float) -> bool:
+        """Waits for this forked child, or for all; False if one lives after that time.  Signals wait for `events`."""
         end = self.now() + seconds
         while self.lives(pid):
             left = end - self.now()
