@@ -76,13 +76,19 @@ def close() -> None:
 
 
 def fork(kind: str, seconds: str) -> None:
+    """The rank goes on when what it leaves has its session and ignores SIGTERM: the verdict depends on that."""
+    told, tells = os.pipe()
     if os.fork():
+        os.close(tells)
+        os.read(told, 1)
+        os.close(told)
         return
     if kind != "group":
         os.setsid()
     if kind == "daemon" and os.fork():
         os._exit(0)
     ignore("TERM", "HUP")
+    os.close(tells)
     time.sleep(float(seconds))
     os._exit(0)
 
