@@ -187,6 +187,34 @@ def test_an_exception_within_libraries_is_placed_in_them():
     assert log_tail.last_exception(lines).line == 3
 
 
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="Python 3.9 does not know the names of its modules")
+@pytest.mark.parametrize(
+    ("importer", "file", "hides"),
+    [
+        ("/opt/lib/python3.11/multiprocessing/queues.py", "/job/queue.py", "queue"),
+        ("/opt/lib/python3.11/site-packages/x/a.py", "/job/random.py", "random"),
+        ("/opt/lib/python3.11/site-packages/x/a.py", "/job/plugin.py", ""),  # no name of Python's
+        ("/job/train.py", "/job/queue.py", ""),  # the user's own import, who may mean it
+        ("<frozen runpy>", "/job/code.py", ""),  # the program that was started
+        ("/opt/lib/python3.11/importlib/__init__.py", "/job/configs/types.py", ""),  # configs.types
+    ],
+)
+def test_a_file_that_a_library_imports_for_a_module_of_python_hides_it(importer, file, hides):
+    lines = ["Traceback (most recent call last):", f'  File "{importer}", line 3, in <module>', "    import queue"]
+    lines += [f'  File "{file}", line 5, in <module>', "    n = np.load(1)", "NameError: name 'np' is not defined"]
+    assert log_tail.last_exception(lines).hides == hides
+    lines.insert(-2, f'  File "{file}", line 9, in load')
+    assert log_tail.last_exception(lines).hides == hides
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="Python 3.9 does not know the names of its modules")
+def test_a_file_that_hides_a_module_is_named_with_the_remedy(explained):
+    frames = ("train.py", "/opt/lib/python3.11/random.py", "/job/bisect.py")
+    log = "".join(f'  File "{file}", line 5, in <module>\n    import x\n' for file in frames)
+    out = explained({"0": (1, f"Traceback (most recent call last):\n{log}NameError: x\n")})[0]
+    assert "raised at /job/bisect.py:5, a file that hides Python's own module bisect; rename it" in out
+
+
 def test_the_code_of_a_traceback_is_no_event(explained):
     log = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    raise X("No space left on device")\n'
     assert explained({"0": (1, log + "    ^^^^^^^^\nX: y\n")})[2] == []

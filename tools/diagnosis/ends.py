@@ -91,6 +91,12 @@ def raised_at(raised: PythonException) -> str:
     if raised.within and raised.function:
         within, function = one_line(raised.within), one_line(raised.function)
         return tr("in {package}, called at {place} in {function}", package=within, place=place, function=function)
+    if raised.hides:
+        return tr(
+            "raised at {place}, a file that hides Python's own module {module}; rename it",
+            place=place,
+            module=raised.hides,
+        )
     if raised.function:
         return tr("raised at {place} in {function}", place=place, function=one_line(raised.function))
     return tr("raised at {place}", place=place)

@@ -65,6 +65,7 @@ class PythonException(Row):
     row: int  # index of the line of the log that has type and message
     time: float | None = None  # of that line, as `plog.seconds` counts
     within: str = ""  # the package whose native code crashed, and its function
+    hides: str = ""  # the module of Python's whose place `file` has taken, because it has that name
 
     @property
     def text(self) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 
 from hccl_tools.common import documents
 from hccl_tools.common.record import Row
@@ -37,6 +38,7 @@ _SURELY_RAISED = re.compile(
 _NOT_MESSAGE = re.compile(r"^(?:-{10,}|\[(?:ERROR|WARNING|CRITICAL|INFO)\]|Fatal Python error: |[ |]*\+[-+])")
 # The head of MindSpore's first section, between two lines of hyphens; a stack of calls gives no reason.
 _SECTION = re.compile(r"\s*-{10,} *\n- (?!C\+\+ Call Stack|Python Call Stack)[^\n]+\n-{10,} *\n\s*(?:\[ERROR\] )?")
+_STARTS = re.compile(r"runpy|importlib")
 _REFERS = re.compile(r"\b[Rr]efer to '[\w ]{1,80}'")
 
 
@@ -186,7 +188,23 @@ def _raised(raised: re.Match[str], frames: list[re.Match[str]], message: str, ro
     """What was raised in the last of the frames that are not a library's."""
     own = [frame for frame in frames if not in_library(frame["file"])]
     file, line, function = (own or frames)[-1].group("file", "line", "function")
-    return PythonException(raised["type"], message, file, int(line), function, row)
+    return PythonException(raised["type"], message, file, int(line), function, row, hides=_hidden(frames, file))
+
+
+def _hidden(frames: list[re.Match[str]], file: str) -> str:
+    """The module that a library wanted to import when Python ran `file` instead, such as queue for /job/queue.py.
+
+    Where the file's own folder is first on the import path, its name wins.  What starts programs or imports by a text
+    may mean the file.
+    """
+    name = os.path.splitext(os.path.basename(file))[0]
+    if name not in getattr(sys, "stdlib_module_names", ()):  # Python 3.9 does not know them
+        return ""
+    for importer, frame in zip(frames, frames[1:]):
+        if frame["file"] == file and frame["function"] == "<module>":
+            imports = in_library(importer["file"]) and not _STARTS.search(importer["file"])
+            return name if imports else ""
+    return ""
 
 
 def _exception(lines: list[str], index: int, prefix: str) -> PythonException | None:
