@@ -199,7 +199,7 @@ PY
   table
   typed 0 --max_restarts 3
   eventually listens "$(port)"
-  typed 1 --max_restarts 3 --timeout 4 # its limit also counts until it has met the other host
+  typed 1 --max_restarts 3 --timeout 8 # its limit also counts until it has met the other host
   host_ended 1 124 '*its --timeout: stopping all ranks*'
   host_ended 0 124 '*127.0.0.3: its --timeout is reached; stopping the ranks of this host*'
 }

@@ -121,7 +121,7 @@ plog_of() {
 
 # bats test_tags=slow
 @test "after a limit or a signal they stay, too" {
-  STUB_DO='0: plog 1, wait' ends 124 '*' pair --timeout 4 --grace 1
+  STUB_DO='0: plog 1, wait' ends 124 '*' pair --timeout 8 --grace 1
   [[ -e $(plog_of 0) ]]
 }
 

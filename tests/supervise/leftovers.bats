@@ -153,7 +153,10 @@ END
   [[ $stderr == *'    trained as 1'* ]] || fail "$stderr"
   nobody_left
   script 'setsid python -S train.py 600 &'
-  ends 124 '*' bash "$SCRIPTS/run_mpirun.sh" --device_target CPU --allow-run-as-root --oversubscribe --timeout 6 -n 2 ./start.sh
+  rm -r logs
+  behind bash "$SCRIPTS/run_mpirun.sh" --device_target CPU --allow-run-as-root --oversubscribe -n 2 ./start.sh
+  eventually grep -sqx begins logs/latest/rank_0.log
+  end_by TERM 143
   grep -qx 'told to end' logs/latest/rank_0.log
   nobody_left
 }

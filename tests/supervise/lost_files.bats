@@ -92,7 +92,7 @@ record_is() {
 
 # healthy WHAT COMMAND...: after the COMMAND no hang is seen in the logs of a job that works, and WHAT is said once
 healthy() {
-  launch_ranks '0: tick 80, exit 4; 1: wait' ascend2p.sh --hang_timeout 2 config.yaml
+  launch_ranks '0: tick 100, exit 4; 1: wait' ascend2p.sh --hang_timeout 5 config.yaml
   eventually grep -q 'tick 20' logs/latest/rank_0.log # the launcher has looked at the logs, which it does every second
   "${@:2}"
   ended 4
