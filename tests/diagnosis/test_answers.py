@@ -162,6 +162,25 @@ def test_what_only_one_rank_printed_comes_first(logs):
     ]
 
 
+@pytest.mark.parametrize(
+    "empty",
+    [
+        "ERROR WorkerProc hit an exception.",
+        "An unexpected error occurred!",
+        "ERROR: Engine process failed to start. See stack trace for the root cause.",
+    ],
+)
+def test_a_line_that_only_tells_that_something_failed_comes_later(logs, empty):
+    lines = logs({"rank_0.log": f"{empty}\nERROR the gadget cannot grumble\n"})
+    assert lines[:2] == [
+        "not a known failure; look first at rank 0, logs/rank_0.log:2: ERROR the gadget cannot grumble",
+        f"    line 1: {empty}",
+    ]
+    more = f"{empty.rstrip('.!')} at seventeen gadgets of the third row next to the window"
+    lines = logs({"rank_0.log": f"{more}\nERROR the gadget cannot grumble\n"})
+    assert f"logs/rank_0.log:1: {more}" in lines[0]
+
+
 def test_lines_that_look_like_errors_and_do_not_mean_it(logs):
     healthy = "[WARNING] failed once\nINFO error handler ready\nerrors: 0, failed: 0\nno errors\n- Error Message:\n"
     (line,) = logs({"rank_0.log": "epoch 1\n" + healthy})

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 MOST = 5
 _MOST_FILES = 64  # other ranks' logs: enough to see what only one of them printed
 _NAME = re.compile(r"rank_\d{1,7}\.log")
+# A line that says only that something failed: another one says what.
+_ONLY_FAILED = re.compile(
+    r"(?:hit|raised|with) an (?:exception|error)|\ban (?:unexpected )?(?:exception|error) (?:has )?occurred"
+    r"|failed to start|(?:see|check) (?:the )?(?:logs?|errors?|traceback|stack trace|root cause)\b.{0,40}",
+    re.IGNORECASE,
+)
 
 
 class Alike(Record):
@@ -113,7 +119,8 @@ def _grouped(lines: Iterable[_Line], failed: str) -> list[Alike]:
         mine = failed in map(str, ranks)
         few = 0 if failed else logs
         alone = not (mine and len(ranks) == 1)
-        rows.append(((alone, bool(failed) and not mine, few, first.seen.time or 0.0, place), alike))
+        empty = any(found.end() >= len(alike.text.rstrip(". !:")) for found in _ONLY_FAILED.finditer(alike.text))
+        rows.append(((alone, bool(failed) and not mine, few, empty, first.seen.time or 0.0, place), alike))
     return [alike for _, alike in sorted(rows, key=lambda row: row[0])]
 
 
