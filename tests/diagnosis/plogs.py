@@ -60,3 +60,15 @@ class Job:
         self.write(
             rank, seconds, f"{base}para information is notify id:[0x50], stage:[ffffffff], remote rank:[{peer}]."
         )
+
+    def exec_stage(self, rank, seconds=1900, tag="AllReduce", index=3):
+        """The same as CANN 8.5 prints it, which does not say for whom."""
+        base = f"[{1000 + rank}][TaskExecStage][Timeout][Host]Task run failed, "
+        group = "10.0.0.0%eth0_60000_0_1712529353144389"
+        name = f"base information is streamID:[2], taskID[21], tag[{tag}_{group}], AlgType(level 0-1-2):[ring]."
+        self.write(rank, seconds, base + name)
+        self.write(rank, seconds, f"{base}groupRank information is group:[{group}], rankSize[4], rankId[{rank}].")
+        if index is not None:
+            when = "timeStamp:[2025-10-24-11:16:55.493.816]"
+            data = f"opData information is {when}, deviceId[0], index[{index}], count[256], dataType[float32]."
+            self.write(rank, seconds, base + data)

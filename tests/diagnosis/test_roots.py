@@ -90,6 +90,43 @@ def test_one_that_came_after_the_other_had_given_up(job):
     assert "230 s too late" in verdict.sentence
 
 
+@pytest.mark.parametrize("index", [3, None])
+def test_one_that_came_to_a_collective_after_the_other_had_given_up(job, index):
+    it = job(ranks=4)
+    it.exec_stage(1, index=index)
+    it.exec_stage(2, seconds=2244, index=index)
+    verdict = verdict_of(it.folder)
+    assert (verdict.kind, [one.rank for one in verdict.roots]) == ("late", [2])
+    number = "" if index is None else " number 3"
+    one, other = (f"rank {rank} (host node0, device {rank})" for rank in (1, 2))
+    assert verdict.sentence == f"{other} came 344 s later than {one} to AllReduce{number}; {one} had given up"
+
+
+def test_two_that_gave_up_at_the_same_time_name_nobody(job):
+    it = job(ranks=4)
+    it.exec_stage(1)
+    it.exec_stage(2, seconds=1920)
+    assert told(it)[:2] == ("unknown", [])
+
+
+def test_two_in_different_collectives_of_the_same_number(job):
+    it = job(ranks=2)
+    it.exec_stage(0)
+    it.exec_stage(1, tag="AllGather")
+    verdict = verdict_of(it.folder)
+    assert (verdict.kind, sorted(one.rank for one in verdict.roots)) == ("conflict", [0, 1])
+    one, other = (f"rank {rank} (host node0, device {rank})" for rank in (0, 1))
+    assert verdict.sentence == f"{one} waited in AllReduce number 3, and {other} in AllGather number 3"
+
+
+@pytest.mark.parametrize(("tag", "index"), [("AllGather", 4), ("AllGather", None), ("AllReduce", 4)])
+def test_two_in_collectives_that_need_not_be_the_same(job, tag, index):
+    it = job(ranks=2)
+    it.exec_stage(0, index=None if index is None else 3)
+    it.exec_stage(1, tag=tag, index=index)
+    assert told(it)[:2] == ("unknown", [])
+
+
 def test_a_collective_that_waits_for_its_own_device(job):
     it = job(ranks=3)
     it.notify(0, 1)

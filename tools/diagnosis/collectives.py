@@ -10,6 +10,12 @@ from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import LIKELY, SURE, Verdict, who
 from tools.diagnosis.waits import Target, Wait
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from tools.diagnosis.failures import Offsets
+
+_SAME_MOMENT = 30.0  # seconds between the time-outs of ranks that came together
+
 
 def same_order() -> str:
     """Why ranks in different collectives wait for ever."""
@@ -101,6 +107,8 @@ def behind(found: list[Wait]) -> Verdict | None:
     """All wait for a notify, but one is in another collective than the others."""
     mine = {id(wait.source): wait for wait in reversed(found) if wait.kind == "notify"}
     steps = Counter((wait.tag, wait.index) for wait in mine.values())
+    if len(mine) == 2:
+        return _of_two(*sorted(mine.values(), key=lambda wait: wait.source.place))
     if len(steps) < 2 or len(mine) < 3:
         return None
     (usual, number), *rest = steps.most_common()
@@ -124,6 +132,67 @@ def behind(found: list[Wait]) -> Verdict | None:
         time=first.time,
         next=[to_compare()],
     )
+
+
+def _of_two(one: Wait, other: Wait) -> Verdict | None:
+    """Two ranks that wait in different collectives, where the numbers say that these should be the same one."""
+    if one.index is None or one.index != other.index or one.tag == other.tag:
+        return None
+    return Verdict(
+        kind="conflict",
+        roots=[one.source, other.source],
+        sentence=tr(
+            "{who} waited in {here}, and {other} in {there}",
+            who=who(one.source),
+            here=_step(one.tag, one.index),
+            other=who(other.source),
+            there=_step(other.tag, other.index),
+        ),
+        certainty=LIKELY,
+        why=same_order(),
+        text=one.text,
+        time=one.time,
+        next=[to_compare()],
+    )
+
+
+def apart(found: list[Wait], offsets: Offsets) -> Verdict | None:
+    """All gave up in the same collective, but not at the same time: the last one came later than the first could wait.
+
+    Their lines name nobody (CANN 8.5 and later); where they do, see `chains.late`.
+    """
+    mine = {id(wait.source): wait for wait in reversed(found) if wait.kind == "notify"}
+    rows = [(offsets.common(wait.source, wait.time), wait) for wait in mine.values()]
+    times = sorted((time or 0.0, wait.source.place, wait) for time, wait in rows if time is not None)
+    same = len({(wait.tag, wait.index) for wait in mine.values()}) == 1
+    if len(times) < 2 or len(times) < len(mine) or not same or any(_is_known(wait) for wait in mine.values()):
+        return None
+    (begin, _, first), (end, _, last) = times[0], times[-1]
+    if end - begin <= _SAME_MOMENT + offsets.tolerance:
+        return None
+    return Verdict(
+        kind="late",
+        roots=[last.source],
+        sentence=tr(
+            "{who} came {seconds} s later than {first} to {collective}; {first} had given up",
+            who=who(last.source),
+            collective=_step(last.tag, last.index),
+            seconds=f"{end - begin:.0f}",
+            first=who(first.source),
+        ),
+        certainty=LIKELY,
+        why=tr("both waited, and their time-outs are {seconds} s apart", seconds=f"{end - begin:.0f}"),
+        text=last.text,
+        time=last.time,
+        next=[
+            tr("what {who} did before: data, compilation, a checkpoint", who=who(last.source)),
+            tr("or raise HCCL_EXEC_TIMEOUT on all hosts"),
+        ],
+    )
+
+
+def _is_known(wait: Wait) -> bool:
+    return wait.target != Target(None, None, None, None)
 
 
 def _step(tag: str, index: int | None) -> str:

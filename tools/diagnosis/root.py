@@ -59,6 +59,7 @@ def verdict_of(job: Job) -> Verdict | None:
         or collectives.behind(found)
         or differing.stalled(job)
         or chains.late(found, offsets)
+        or collectives.apart(found, offsets)
         or chains.chain(job, found)
         or chains.silent(job, found)
     )

@@ -56,7 +56,7 @@ def _of_process(job: Job, process: Process) -> list[Wait]:
         if event.kind == "notify":
             found += _notify(job, process, notify)
             notify = [event]
-        elif event.kind in ("remote", "group") and notify:
+        elif event.kind in ("remote", "group", "operation") and notify:
             notify.append(event)
         elif event.kind in ("link", "transport", "p2p", "root", "aicpu", "detected"):
             found += _link(job, process, event)

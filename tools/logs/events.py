@@ -136,7 +136,12 @@ FORMS = (
         ("connected p2p timeout",),
         r"timeout:(?P<seconds>\d+) ?s\. ?local logicDevid:\d+, remote physic id:(?P<device>\d+)",
     ),
-    form("notify", ("taskType[Notify Wait]",), r"tag\[(?P<tag>[^\]]*)\](?:, index\[(?P<index>\d+)\])?"),
+    form(
+        "notify",
+        ("taskType[Notify Wait]", "][Timeout][Host]Task run failed, base "),
+        r"tag\[(?P<tag>[^\]]*)\](?:, index\[(?P<index>\d+)\])?",
+    ),
+    form("operation", ("opData information is timeStamp:[",), r"\bindex\[(?P<index>\d+)\]"),  # since CANN 8.5
     form("remote", ("remote rank:[",), r"remote rank:\[(?P<rank>\w+)\]"),
     form("group", ("groupRank information is group:[",), r"group:\[(?P<group>[^\]]*)\](?:.*?rankId\[(?P<own>\d+)\])?"),
     form("aicpu", ("type:NOTIFY WAIT",), r"type:NOTIFY WAIT, localRank:(?P<own>\d+), remoteRank:(?P<rank>\d+)"),
