@@ -7,7 +7,7 @@ load ../hosts
 
 setup() {
   pods_setup
-  PORT=$((20000 + RANDOM % 9000))
+  PORT=$(free_port)
 }
 
 @test "an Indexed Job with a headless service: pod 0 has the scheduler, and the ranks follow from the index" {

@@ -322,7 +322,7 @@ both_pods() {
 
 # bats test_tags=thorough
 @test "run_pod.sh without a rank table: the ranks of each pod, with a scheduler in the first" {
-  local -r port=$((20000 + RANDOM % 9000))
+  local -r port=$(free_port)
   EXPECTED=(cluster "MS_SCHED_PORT=$port")
   two_pods MS_WORKER_NUM=4 MS_LOCAL_WORKER=2 MS_SCHED_HOST=127.0.0.2 "MS_SCHED_PORT=$port" --
   two_pods -- --worker_num 4 --local_worker_num 2 --master_addr 127.0.0.2 --master_port "$port"
