@@ -183,8 +183,19 @@ def test_a_line_that_only_tells_that_something_failed_comes_later(logs, empty):
 
 def test_lines_that_look_like_errors_and_do_not_mean_it(logs):
     healthy = "[WARNING] failed once\nINFO error handler ready\nerrors: 0, failed: 0\nno errors\n- Error Message:\n"
-    (line,) = logs({"rank_0.log": "epoch 1\n" + healthy})
+    line, last = logs({"rank_0.log": "epoch 1\n" + healthy + "the gadget has left\n\n"})
     assert line.startswith("nothing is found: ")
+    assert last == "    logs/rank_0.log ends with: the gadget has left"
+
+
+def test_how_logs_end_is_shown_of_a_few_that_say_anything(logs):
+    lines = logs({"rank_0.log": "\n\n", **{f"rank_{rank}.log": f"step {rank}\n" for rank in range(1, 9)}})
+    assert lines[1:] == [f"    logs/rank_{rank}.log ends with: step {rank}" for rank in (1, 2)]
+
+
+def test_what_is_not_permitted_looks_like_an_error(logs):
+    lines = logs({"sshd.log": "chroot: Operation not permitted [preauth]\nstep 3\n"})
+    assert "look first at " in lines[0] and "Operation not permitted" in lines[0]
 
 
 def test_the_head_of_a_traceback_alone_says_nothing():

@@ -218,7 +218,8 @@ def of_logs(logs: Explained, english: bool = False) -> Answer:
         return answer.replace(certainty=verdict.certainty, why=clauses(verdict.sentence, verdict.why))
     if all_ends:
         return of_end(all_ends[0], tr("{who} ended with {what}", who=all_ends[0].who, what="{}"), all_ends)
-    return _of_errors(error_lines.of_logs(logs), error_lines.folder_of(logs))
+    errors = error_lines.of_logs(logs)
+    return _of_errors(errors, error_lines.folder_of(logs), [] if errors else error_lines.last_lines(logs))
 
 
 def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
@@ -230,10 +231,10 @@ def _of_cause(causes: list[Cause], all_ends: list[End]) -> Answer:
     return Answer(kind=CAUSE, sentence=cause, causes=causes, says_cause=True, details=details, others=others)
 
 
-def _of_errors(errors: list[Alike], folder: str) -> Answer:
+def _of_errors(errors: list[Alike], folder: str, last_lines: list[str]) -> Answer:
     if not errors:
         text = tr("nothing is found: no exception, no known failure, no line that looks like an error")
-        return Answer(kind=NOTHING, sentence=text)
+        return Answer(kind=NOTHING, sentence=text, details=last_lines)
     first = errors[0]
     sentence = tr("not a known failure; look first at {where}: {line}", where=first.where, line=first.text)
     following = error_lines.commands(errors, folder=folder)

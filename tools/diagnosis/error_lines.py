@@ -9,9 +9,9 @@ import shlex
 from hccl_tools.common import documents, typed
 from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
-from hccl_tools.common.words import listed, named
+from hccl_tools.common.words import listed, named, one_line
 from tools.diagnosis.ends import near
-from tools.logs import line_heads, loud, scan
+from tools.logs import line_heads, log_tail, loud, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tools.logs.scan import Seen
 
 MOST = 5
+_MOST_ENDS = 3  # logs
 _MOST_FILES = 64  # other ranks' logs: enough to see what only one of them printed
 _NAME = re.compile(r"rank_\d{1,7}\.log")
 # A line that says only that something failed: another one says what.
@@ -122,6 +123,20 @@ def _grouped(lines: Iterable[_Line], failed: str) -> list[Alike]:
         empty = any(found.end() >= len(alike.text.rstrip(". !:")) for found in _ONLY_FAILED.finditer(alike.text))
         rows.append(((alone, bool(failed) and not mine, few, empty, first.seen.time or 0.0, place), alike))
     return [alike for _, alike in sorted(rows, key=lambda row: row[0])]
+
+
+def last_lines(logs: Explained) -> list[str]:
+    """How the first few logs end, where no line looks like an error: the reason may be there all the same."""
+    found = []
+    for one in logs.reading.findings[:_MOST_ENDS]:
+        try:
+            lines = log_tail.read(one.path, loud.MOST_BYTES).lines
+        except OSError:  # in an archive
+            continue
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if last:
+            found.append(tr("{where} ends with: {line}", where=near(one.path), line=one_line(last)))
+    return found
 
 
 def commands(errors: list[Alike], path: str = "", folder: str = "") -> list[str]:

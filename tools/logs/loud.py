@@ -12,14 +12,14 @@ _SOUNDS = re.compile(
     rb"|\b[Aa]bort(?:ed|ing)?\b|core dumped|Segmentation fault|Bus error|\bSIG(?:SEGV|BUS|KILL|ABRT|ILL|FPE)\b"
     rb"|\bsignal \d|exit(?:ed)? (?:with )?(?:code|status)\b|[Cc]annot\b|[Cc]ould not\b|[Nn]o such\b|not found\b"
     rb"|\b(?:[A-Z]\w*)?Exception(?=:|\s*$)|\b[Bb]ad substitution\b"
-    rb"|\b[Dd]enied\b|\b[Rr]efused\b|[Tt]imed? ?out\b|\b[Ii]nvalid\b|[Uu]nable to\b"
+    rb"|\b[Dd]enied\b|\b[Rr]efused\b|\bnot permitted\b|[Tt]imed? ?out\b|\b[Ii]nvalid\b|[Uu]nable to\b"
     rb"|\b[Uu]nexpected\b|\b[Ii]nsufficient\b|Warning  +[A-Z]|unschedul|Evicted|OOMKilled|Pressure\b|BackOff\b"
 )
 _TEXTS = tuple(
     b"error|critical|fatal|fail|traceback|panic|killed|abort|core dumped|segmentation fault|sigsegv|sigbus|sigkill"
-    b"|sigabrt|sigill|sigfpe|signal |exit|cannot|could not|no such|not found|denied|refused|timed out|timeout|time out"
-    b"|invalid|unable to|unexpected|insufficient|exception|bad substitution|warning  |unschedul|evicted|pressure"
-    b"|backoff".split(b"|")
+    b"|sigabrt|sigill|sigfpe|signal |exit|cannot|could not|no such|not found|not permitted|denied|refused"
+    b"|timed out|timeout|time out|invalid|unable to|unexpected|insufficient|exception|bad substitution|warning  "
+    b"|unschedul|evicted|pressure|backoff".split(b"|")
 )
 # Levels below an error, and counts of errors that are zero.
 _IS_QUIET = re.compile(
