@@ -161,6 +161,16 @@ def test_a_line_that_is_cut_keeps_the_names_in_it_whole():
     entry = known_failures.KnownFailure(code="c", cause="x", remedy="y", words=[["was low on"]])
     text = f"{'x' * 90} pod/job-worker-1    The node was low on memory{' and' * 90}"
     assert words.window(text, entry, 80).startswith("...pod/job-worker-1    The node was low on")
+    assert words.window(text, entry, 600).endswith(" and")
+
+
+def test_a_line_that_is_cut_keeps_what_the_known_failure_is_about():
+    entry = known_failures.KnownFailure(code="c", cause="x", remedy="y", sources=("--master_addr=/",))
+    before, match = f"{'launch ' * 30}--node_rank=1 --master_port=29511", "--master_addr=/root/setup.bashrc"
+    shown = words.window(f"{before} {match} {'--more=1 ' * 30}--last", entry, 80)
+    assert match in shown and len(shown) <= 80 and words.cut(shown, 80) == shown
+    shown = words.window(f"{before} {match} {'--more=1 ' * 30}--last", entry, 240)
+    assert match in shown and shown.endswith("--last")  # a reason often ends the line
 
 
 def test_a_line_that_is_cut_keeps_the_reason_at_its_end():

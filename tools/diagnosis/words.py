@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _STRONG = re.compile(r"; |\. |；|。")  # between clauses
 _WEAK = re.compile(r", |，|: |：| \(| ")
+_OF_MATCH = 40  # characters of what a known failure takes of a line, which are shown
 _LONGEST_WORD = 40
 _OF_END = 45  # percent of a line that is too long
 _LEAST_TO_SPLIT = 80  # characters: less shows only its beginning
@@ -191,7 +192,7 @@ class _Writer:
                 self.add(2, tr("seen: {where}", where=place))
             return
         form = tr("seen: {where}: {line}", where=place, line="{}") if place else tr("seen: {line}", line="{}")
-        self.add(2, "", form, window(line, cause.entry, self._columns - 4 - len(form) + 2))
+        self.add(2, "", form, window(line, cause.entry, self._columns - 4 - len(form)))
 
     def _place(self, cause: Cause, answer: Answer) -> str:
         """``rank 1, logs/rank_1.log:4, 3 times``; the rank only where it is not the root."""
@@ -287,6 +288,8 @@ def window(text: str, entry: KnownFailure, room: int) -> str:
     begin = min(begins, default=0)
     if begin < room // 2:
         return text
-    begin -= room // 4
-    word = text.rfind(" ", max(0, begin - _LONGEST_WORD), begin) + 1  # names of pods and hosts are whole
-    return "..." + text[word or begin :]
+    from_here = begin - room // 4
+    word = text.rfind(" ", max(0, from_here - _LONGEST_WORD), from_here) + 1  # names of pods and hosts are whole
+    shown = "..." + text[word or from_here :]
+    short = cut(shown, room)  # this leaves out a part in the middle, and keeps the end
+    return short if text[begin : begin + _OF_MATCH] in short else shown[: room - 3] + "..."
