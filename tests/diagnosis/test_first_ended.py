@@ -43,6 +43,16 @@ def table(rank, code=1, local=0, host="n1", when="10:00:00", traceback="", other
 RAISED = 'Traceback (most recent call last):\n    File "/c/t.py", line 241, in main\n      die\n  NameError: no die\n'
 
 
+def test_errors_that_differ_in_their_paths_are_the_same(told):
+    frame = 'Traceback (most recent call last):\n  File "t.py", line 3, in f\n'
+    busy = frame + "OSError: [Errno 39] Directory not empty: '/out/{}' -> '/out/{}'\n"
+    same = {"rank_0": busy.format("tmp-s0yub", "point-5"), "rank_1": busy.format("tmp-djier", "last one")}
+    assert told(**same) == ("error", [0, 1], "likely")
+    assert "failed for the same reason" in told.found.verdict.sentence
+    told(rank_0=frame + "KeyError: 'lr'\n", rank_1=frame + "KeyError: 'decay'\n")
+    assert "failed for the same reason" not in told.found.verdict.sentence
+
+
 def test_the_last_part_of_torchruns_table_names_the_root(told):
     assert told(main=table(20, others=(16, 17))) == ("killed", [20], "likely")
     assert told.found.verdict.roots[0].host == "n1"

@@ -36,7 +36,7 @@ _MAY_WRAP = re.compile(
 _CRASH = re.compile(aftermath.CRASH)
 _CODE = re.compile(aftermath.CODE)
 _NUMBERS = re.compile(r"0x[0-9a-fA-F]+|\d+")
-_PLACES = re.compile(r"^.*?\]:? ?(?=\w)|(?:/[\w.-]+)+/")
+_PLACES = re.compile(r"^.*?\]:? ?(?=\w)|(?<=')(?:/[^'/]{1,255})+(?=')|(?:/[\w.-]+)+/")
 MOMENT = 2.0  # seconds: lines of one process about one failure
 _UNKNOWN = 5.0  # seconds that clocks may differ where no line tells
 _KNOWN = 1.0
@@ -55,7 +55,7 @@ class Failure(Record):
 
     @property
     def alike(self) -> str:
-        """The text without numbers and folders: equal for ranks with the same failure."""
+        """The text without numbers, folders and quoted paths: equal for ranks with the same failure."""
         text = self.seen.text.partition("\n")[0][-600:]
         return _NUMBERS.sub("#", _PLACES.sub("", text))[:200]
 
