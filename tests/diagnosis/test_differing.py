@@ -57,6 +57,28 @@ def queued(rank, last, done):
     )
 
 
+def test_the_rank_that_did_not_wait_while_all_others_did(told):
+    """As PyTorch 1 prints it, without the name of the rank before the line."""
+
+    def stopped(*ranks, **what):
+        return "".join(timed_out(rank, 7, **what).partition(":")[2] for rank in ranks)
+
+    assert told(stopped(1, 2, 3)) == ("missing", [0], "guess")
+    assert told.verdict.sentence == (
+        "ranks 1-3 waited in ALLREDUCE of 8 elements number 7 until the time was over, and rank 0 did not"
+    )
+    assert told(stopped(0, 2, 3)) == ("missing", [1], "guess")
+    for others in (stopped(0, 1, 2), stopped(2, 3), stopped(1, 2, 5), stopped(1, 2, 3, group="7")):
+        assert told(others)[1] == []
+
+
+def test_a_rank_that_did_not_wait_and_has_a_log_of_its_own(told):
+    told("step 3\n", "rank_1.log")
+    for rank in (0, 2, 3):
+        found = told(timed_out(rank, 7), f"rank_{rank}.log")
+    assert found[:2] == ("silent", [1])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

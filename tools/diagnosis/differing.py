@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tools.logs.events import Event
 
 _LAST = 200  # lines at the end of a log: a warning before them may be over
+_MOST_RANKS = 1 << 20
 _MOST = 100  # such warnings: the search may have left out those after them
 _PARTS = re.compile(r"SequenceNumber=\d+|OpType=\w+|TensorShape=\[[^\]]*\]")
 _GUID = re.compile(r"GUID (\S+)")
@@ -79,6 +80,7 @@ def watchdogs(job: Job) -> Verdict | None:
         stops = {name: {**stops[""], **stops[name]}}
     for group, mine in stops.items():
         found = _behind(job, mine, queued.get(group, {})) or _apart(job, mine, bool(group))
+        found = found or (None if group else _did_not_wait(job, mine))
         if found:
             return found
     return None
@@ -120,6 +122,23 @@ def _apart(job: Job, mine: dict[int, _Stop], known: bool) -> Verdict | None:
     shown = [f"{tr('rank {rank}', rank=stop.rank)}: {_name(stop)}" for stop in [some, others[0]]]
     certainty = LIKELY if same or (known and len(odd) < len(mine)) else GUESS
     return _different(job, odd, sentence, collectives.same_order(), some.event, shown).replace(certainty=certainty)
+
+
+def _did_not_wait(job: Job, mine: dict[int, _Stop]) -> Verdict | None:
+    """Few ranks of one file for all that did not wait in the collective in which all others did."""
+    everyone = range(min(job.ranks or max(mine) + 1, _MOST_RANKS))
+    others = [rank for rank in everyone if rank not in mine]
+    if not 0 < len(others) <= len(mine) // 3 or any(rank in job.by_rank for rank in others):
+        return None  # a rank with a log of its own: see chains.silent
+    stop = mine[min(mine)]
+    sentence = tr(
+        "{ranks} waited in {usual} until the time was over, and {others} did not",
+        ranks=named("rank", sorted(mine)),
+        usual=_name(stop),
+        others=named("rank", others),
+    )
+    why = tr("the others have no such line: they stopped, or worked alone (data, evaluating, saving) for too long")
+    return _missing(job, others, sentence, why, stop.event).replace(certainty=GUESS)
 
 
 def absent(job: Job) -> Verdict | None:
