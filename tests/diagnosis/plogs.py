@@ -61,10 +61,10 @@ class Job:
             rank, seconds, f"{base}para information is notify id:[0x50], stage:[ffffffff], remote rank:[{peer}]."
         )
 
-    def exec_stage(self, rank, seconds=1900, tag="AllReduce", index=3):
+    def exec_stage(self, rank, seconds=1900, tag="AllReduce", index=3, port=60000):
         """The same as CANN 8.5 prints it, which does not say for whom."""
         base = f"[{1000 + rank}][TaskExecStage][Timeout][Host]Task run failed, "
-        group = "10.0.0.0%eth0_60000_0_1712529353144389"
+        group = f"10.0.0.0%eth0_{port}_0_1712529353144389"
         name = f"base information is streamID:[2], taskID[21], tag[{tag}_{group}], AlgType(level 0-1-2):[ring]."
         self.write(rank, seconds, base + name)
         self.write(rank, seconds, f"{base}groupRank information is group:[{group}], rankSize[4], rankId[{rank}].")

@@ -68,6 +68,7 @@ def test_the_rank_that_did_not_wait_while_all_others_did(told):
         "ranks 1-3 waited in ALLREDUCE of 8 elements number 7 until the time was over, and rank 0 did not"
     )
     assert told(stopped(0, 2, 3)) == ("missing", [1], "guess")
+    assert told(stopped(0, 2, 3, group="ID 0 PG GUID 0(default_pg)")) == ("missing", [1], "guess")
     for others in (stopped(0, 1, 2), stopped(2, 3), stopped(1, 2, 5), stopped(1, 2, 3, group="7")):
         assert told(others)[1] == []
 

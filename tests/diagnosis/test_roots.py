@@ -109,6 +109,20 @@ def test_two_that_gave_up_at_the_same_time_name_nobody(job):
     assert told(it)[:2] == ("unknown", [])
 
 
+def test_two_that_gave_up_in_two_communicators_name_nobody(job):
+    it = job(ranks=4)
+    it.exec_stage(1)
+    it.exec_stage(2, seconds=2244, port=60001)
+    assert told(it)[:2] == ("unknown", [])
+
+
+def test_two_in_different_collectives_of_two_communicators_name_nobody(job):
+    it = job(ranks=2)
+    it.exec_stage(0)
+    it.exec_stage(1, tag="AllGather", port=60001)
+    assert told(it)[:2] == ("unknown", [])
+
+
 def test_two_in_different_collectives_of_the_same_number(job):
     it = job(ranks=2)
     it.exec_stage(0)

@@ -136,7 +136,7 @@ def behind(found: list[Wait]) -> Verdict | None:
 
 def _of_two(one: Wait, other: Wait) -> Verdict | None:
     """Two ranks that wait in different collectives, where the numbers say that these should be the same one."""
-    if one.index is None or one.index != other.index or one.tag == other.tag:
+    if one.index is None or (one.index, one.group) != (other.index, other.group) or one.tag == other.tag:
         return None
     return Verdict(
         kind="conflict",
@@ -164,7 +164,7 @@ def apart(found: list[Wait], offsets: Offsets) -> Verdict | None:
     mine = {id(wait.source): wait for wait in reversed(found) if wait.kind == "notify"}
     rows = [(offsets.common(wait.source, wait.time), wait) for wait in mine.values()]
     times = sorted((time or 0.0, wait.source.place, wait) for time, wait in rows if time is not None)
-    same = len({(wait.tag, wait.index) for wait in mine.values()}) == 1
+    same = len({(wait.tag, wait.group, wait.index) for wait in mine.values()}) == 1
     if len(times) < 2 or len(times) < len(mine) or not same or any(_is_known(wait) for wait in mine.values()):
         return None
     (begin, _, first), (end, _, last) = times[0], times[-1]

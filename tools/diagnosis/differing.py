@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tools.logs.events import Event
 
 _LAST = 200  # lines at the end of a log: a warning before them may be over
-_MOST_RANKS = 1 << 20
+_MOST_RANKS = 1 << 20  # no job has more
 _MOST = 100  # such warnings: the search may have left out those after them
 _PARTS = re.compile(r"SequenceNumber=\d+|OpType=\w+|TensorShape=\[[^\]]*\]")
 _GUID = re.compile(r"GUID (\S+)")
@@ -80,7 +80,8 @@ def watchdogs(job: Job) -> Verdict | None:
         stops = {name: {**stops[""], **stops[name]}}
     for group, mine in stops.items():
         found = _behind(job, mine, queued.get(group, {})) or _apart(job, mine, bool(group))
-        found = found or (None if group else _did_not_wait(job, mine))
+        of_all = not group or "default_pg" in group
+        found = found or (_did_not_wait(job, mine) if of_all else None)
         if found:
             return found
     return None

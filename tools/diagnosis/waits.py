@@ -33,6 +33,7 @@ class Wait(Record):
     kind: str
     time: float | None
     tag: str = ""  # the collective's
+    group: str = ""  # its communicator
     index: int | None = None  # which of them, in its communicator
     tls: str = ""
     text: str = ""
@@ -70,9 +71,18 @@ def _notify(job: Job, process: Process, lines: list[Event]) -> list[Wait]:
     rank = said.get("rank", "unknown")
     target = _by_rank(job, process, rank, said.get("group"))
     index = int(said["index"]) if said.get("index") else None
-    tag = said.get("tag", "").partition("_")[0]
+    tag, _, group = said.get("tag", "").partition("_")
     first = lines[0]
-    wait = Wait(source=process, target=target, kind="notify", time=first.time, tag=tag, index=index, text=first.text)
+    wait = Wait(
+        source=process,
+        target=target,
+        kind="notify",
+        time=first.time,
+        tag=tag,
+        group=said.get("group") or group,
+        index=index,
+        text=first.text,
+    )
     return [wait]
 
 
