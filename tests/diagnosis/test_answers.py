@@ -1,10 +1,13 @@
 """What is printed: the answer first, at most 12 lines of 200 characters, nothing twice, none harms a terminal."""
 
+import gzip
+import io
 import json
 import os
 import random
 import re
 import shlex
+import tarfile
 from pathlib import Path
 
 import plogs
@@ -191,6 +194,20 @@ def test_lines_that_look_like_errors_and_do_not_mean_it(logs):
 def test_how_logs_end_is_shown_of_a_few_that_say_anything(logs):
     lines = logs({"rank_0.log": "\n\n", **{f"rank_{rank}.log": f"step {rank}\n" for rank in range(1, 9)}})
     assert lines[1:] == [f"    logs/rank_{rank}.log ends with: step {rank}" for rank in (1, 2)]
+
+
+@pytest.mark.parametrize("name", ["rank_0.log.gz", "logs.tar.gz"])
+def test_how_a_packed_log_ends_is_shown_as_text(tmp_path, name):
+    text, path = b"starting\nthe gadget is gone\n", tmp_path / name
+    if name.startswith("rank"):
+        path.write_bytes(gzip.compress(text))
+    else:
+        with tarfile.open(path, "w:gz") as archive:
+            member = tarfile.TarInfo("rank_0.log")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    found = answer.of_logs(job_logs.of_paths([str(path)], ENTRIES))
+    assert len(found.details) == 1 and found.details[0].endswith(" ends with: the gadget is gone")
 
 
 def test_what_is_not_permitted_looks_like_an_error(logs):

@@ -11,7 +11,7 @@ from hccl_tools.common.language import tr
 from hccl_tools.common.record import Record
 from hccl_tools.common.words import listed, named, one_line
 from tools.diagnosis.ends import near
-from tools.logs import line_heads, log_tail, loud, scan
+from tools.logs import line_heads, loud, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,16 +127,11 @@ def _grouped(lines: Iterable[_Line], failed: str) -> list[Alike]:
 
 def last_lines(logs: Explained) -> list[str]:
     """How the first few logs end, where no line looks like an error: the reason may be there all the same."""
-    found = []
-    for one in logs.reading.findings[:_MOST_ENDS]:
-        try:
-            lines = log_tail.read(one.path, loud.MOST_BYTES).lines
-        except OSError:  # in an archive
-            continue
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        if last:
-            found.append(tr("{where} ends with: {line}", where=near(one.path), line=one_line(last)))
-    return found
+    return [
+        tr("{where} ends with: {line}", where=near(one.path), line=one_line(one.end))
+        for one in logs.reading.findings[:_MOST_ENDS]
+        if one.end
+    ]
 
 
 def commands(errors: list[Alike], path: str = "", folder: str = "") -> list[str]:

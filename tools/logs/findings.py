@@ -49,6 +49,7 @@ class Findings(Record):
     exception: PythonException | None = None  # that ended the program
     trouble: str = ""  # why it could not be read, or not to its end
     loud: tuple[Seen, ...] = ()  # lines that look like errors, where nothing else is found
+    end: str = ""  # the last line, where not even these are found
 
 
 # ---- An exception that ended a program, and the place in its code where that was.

@@ -59,6 +59,7 @@ class Reader:
     def findings(self, path: str, owner: owners.Owner, size: int, trouble: str) -> Findings:
         """What was found."""
         self.machine.resume(self.found)
+        loud_lines = () if self.hits else self._loud()
         return Findings(
             path=path,
             kind=self.machine.kind,
@@ -75,7 +76,8 @@ class Reader:
             events=tuple(self.events),
             exception=self._exception(),
             trouble=trouble,
-            loud=() if self.hits else self._loud(),
+            loud=loud_lines,
+            end="" if self.hits or loud_lines else self._last_line(),
         )
 
     def raised(self) -> bool:
@@ -114,6 +116,11 @@ class Reader:
             line = line_heads.clean(data)
             found.append(Seen(line_heads.time_of(line), self._row(row), line))
         return tuple(found)
+
+    def _last_line(self) -> str:
+        """The last one that is not blank."""
+        lines = log_tail.lines_of(self.end[-loud.LONGEST :])
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
     def _row(self, row: int) -> int:
         """The row in the file of one of this rank's lines, the first or the last ones; row: counted from 1."""
