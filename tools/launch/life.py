@@ -175,8 +175,9 @@ def _end(run: Run) -> int:
     run.hooks.reported(trouble)
     proc.sweep(os.fsencode(run.mark), run.world.sleep)
     if run.supervisor.guardian:
-        run.supervisor.guardian.end()  # it holds the lock on the devices, too
-    run.world.await_end(None, FORKED_WITHIN)  # what was killed needs a moment on a busy machine
+        run.supervisor.guardian.end()
+    # What was killed needs a moment on a busy machine; the guardian holds the lock on the devices, too.
+    run.world.await_end(None, FORKED_WITHIN)
     if not run.status:
         _tell_silence(run)
     line = tr("exit {status}{where}", status=run.status, where=report.where(run.plan.run_dir))
