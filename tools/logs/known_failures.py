@@ -239,6 +239,7 @@ def by_lines(
         if kind not in entry.logs:
             continue
         mine = {bisect_right(starts, place) - 1 for place in _places(entry, text, lowered, lines, starts)} - taken
+        mine = {index for index in mine if not plog.is_harmless(lines[index])}
         if not entry.warnings:
             mine = {index for index in mine if not plog.warns(lines[index])}
         if target and target not in entry.targets:

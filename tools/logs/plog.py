@@ -21,6 +21,11 @@ _TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)[-T ](\d\d):(\d\d):(\d\d)(?:[.,](\d{3}
 _WARNING = re.compile(
     r"\[WARNING\] ?\w+\(\d|\[W\d{3,4} \d\d:\d\d:\d\d"
 )  # "[W301 10:00:04.2 socket.cpp:752]": of PyTorch
+# Warnings of Python, which may quote an error, and the search for libraries that a program can do without.
+_HARMLESS = re.compile(
+    r"\b(?:User|Future|Deprecation|PendingDeprecation|Runtime|Import|Resource|Syntax)Warning: "
+    r"|\bNCCL INFO [A-Z]{2,20}/Plugin\b|; dlerror: "
+)
 LOUD = ("ERROR", "CRITICAL", "FATAL")
 QUIET = ("DEBUG", "INFO", "TRACE")
 
@@ -46,6 +51,11 @@ def parse(line: str) -> PlogLine | None:
 def warns(line: str) -> bool:
     """Whether it is a warning of CANN, MindSpore or PyTorch: jobs that go well print these, too."""
     return bool(_WARNING.search(line))
+
+
+def is_harmless(line: str) -> bool:
+    """Whether no known failure can be in this line of a rank: what it tells of did not end the program."""
+    return bool(_HARMLESS.search(line))
 
 
 def seconds(text: str) -> float | None:

@@ -183,7 +183,7 @@ class Reader:
     def _known(
         self, block: bytes, begin: int, end: int, row: int, time: float | None, line: str, entries: list[int]
     ) -> None:
-        if not entries or (self.machine.kind == owners.TRAIN and line_heads.is_source(block, begin, line)):
+        if not entries or (self.machine.kind == owners.TRAIN and _is_no_failure(block, begin, line)):
             return
         record = None
         for number in entries:
@@ -197,3 +197,7 @@ class Reader:
                 seen = [*hit.seen, Seen(time, row, line)] if len(hit.seen) < _SHOWN else hit.seen
                 self.hits[number] = Hit(number, hit.times + 1, seen)
                 return
+
+
+def _is_no_failure(block: bytes, begin: int, line: str) -> bool:
+    return line_heads.is_source(block, begin, line) or plog.is_harmless(line)
