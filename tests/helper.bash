@@ -343,20 +343,6 @@ nobody_left() {
   )"
 }
 
-# Prints a port for a scheduler: nothing listens at it and at the next one, and the kernel gives neither to others.
-free_port() {
-  python -S -E - <<'PY'
-import contextlib, random, socket
-while True:
-    port = random.randrange(20000, 32000)
-    with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
-        one.bind(("", port))
-        other.bind(("", port + 1))
-        print(port)
-        break
-PY
-}
-
 # recorded NAME EXPRESSION: prints a part of the record of a rank or the scheduler; the record is `r` in Python.
 recorded() {
   python -S -E -c 'import json, sys; r = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$STUB_OUT/$1.json" "$2"

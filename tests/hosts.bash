@@ -31,6 +31,20 @@ lab_of_two() {
   hosts "$1"
 }
 
+# Prints a port for a scheduler: nothing listens at it and at the next one, and the kernel gives neither to others.
+free_port() {
+  python -S -E - <<'PY'
+import contextlib, random, socket
+while True:
+    port = random.randrange(20000, 32000)
+    with contextlib.suppress(OSError), socket.socket() as one, socket.socket() as other:
+        one.bind(("", port))
+        other.bind(("", port + 1))
+        print(port)
+        break
+PY
+}
+
 # --- the pods of a job: each is a launcher with the environment that an operator gives it
 
 # pods_setup: prepares a world without the variables of a pod.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hccl_tools.common.language import tr
 from hccl_tools.common.words import count
-from tools.diagnosis import failures, waits
+from tools.diagnosis import collectives, failures, waits
 from tools.diagnosis.processes import Job, Process
 from tools.diagnosis.verdict import GUESS, LIKELY, Verdict, chain_lines, count_of, link_check, look_at, names, ping, who
 from tools.diagnosis.waits import End, Target, Wait
@@ -36,8 +36,8 @@ def late(found: list[Wait], offsets: failures.Offsets) -> Verdict | None:
                 ),
                 chain=chain_lines(end),
                 certainty=LIKELY,
-                why=tr("both waited, and their time-outs are {seconds} s apart", seconds=f"{seconds:.0f}"),
-                next=[tr("what {who} did before: data, compilation, a checkpoint", who=who(late)), _raise_limit(end)],
+                why=collectives.both_waited(seconds),
+                next=[collectives.did_before(late), _raise_limit(end)],
             )
     return None
 
@@ -184,5 +184,5 @@ def _alone(quiet: Process | Target, job: Job) -> list[str]:
 
 def _raise_limit(end: End) -> str:
     if any(wait.kind == "notify" for wait in end.direct):
-        return tr("or raise HCCL_EXEC_TIMEOUT on all hosts")
+        return collectives.raise_limit()
     return tr("or raise HCCL_CONNECT_TIMEOUT on all hosts")

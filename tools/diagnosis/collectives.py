@@ -22,6 +22,21 @@ def same_order() -> str:
     return tr("all ranks of a communicator must call the same collectives in the same order")
 
 
+def both_waited(seconds: float) -> str:
+    """Why one of them came late; seconds: between their time-outs."""
+    return tr("both waited, and their time-outs are {seconds} s apart", seconds=f"{seconds:.0f}")
+
+
+def did_before(late: Process) -> str:
+    """What to look at of the process that came late."""
+    return tr("what {who} did before: data, compilation, a checkpoint", who=who(late))
+
+
+def raise_limit() -> str:
+    """What else helps a process that came late to a collective."""
+    return tr("or raise HCCL_EXEC_TIMEOUT on all hosts")
+
+
 def to_compare() -> str:
     """What to compare if ranks do not do the same."""
     return tr("batch sizes, shapes, branches of the program and the number of steps, rank by rank")
@@ -181,13 +196,10 @@ def apart(found: list[Wait], offsets: Offsets) -> Verdict | None:
             first=who(first.source),
         ),
         certainty=LIKELY,
-        why=tr("both waited, and their time-outs are {seconds} s apart", seconds=f"{end - begin:.0f}"),
+        why=both_waited(end - begin),
         text=last.text,
         time=last.time,
-        next=[
-            tr("what {who} did before: data, compilation, a checkpoint", who=who(last.source)),
-            tr("or raise HCCL_EXEC_TIMEOUT on all hosts"),
-        ],
+        next=[did_before(last.source), raise_limit()],
     )
 
 

@@ -54,7 +54,7 @@ def warns(line: str) -> bool:
 
 
 def is_harmless(line: str) -> bool:
-    """Whether no known failure can be in this line of a rank: what it tells of did not end the program."""
+    """Whether no known failure can be in this line of a rank: what it reports did not end the program."""
     return bool(_HARMLESS.search(line))
 
 
