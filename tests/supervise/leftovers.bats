@@ -156,6 +156,8 @@ END
   rm -r logs
   behind bash "$SCRIPTS/run_mpirun.sh" --device_target CPU --allow-run-as-root --oversubscribe -n 2 ./start.sh
   eventually grep -sqx begins logs/latest/rank_0.log
+  # Before its start script has ended, what rank 0 started is not known to be left, and only killed.
+  eventually grep -qE 'ranks 0,1 ended with 0 and left|rank 0 .*ended with 0 and left' "$BATS_TEST_TMPDIR/stderr"
   end_by TERM 143
   grep -qx 'told to end' logs/latest/rank_0.log
   nobody_left
